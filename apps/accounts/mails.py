@@ -141,16 +141,16 @@ class MailUnavailable(ServiceError):
         super().__init__(reason="no_mail_server")
 
 
-def is_available() -> bool:
+def can_send_mails() -> bool:
     """Return whether mails reach their readers: by a server, or on the terminal of an operator who
     runs the service only for themselves.
     """
     return bool(settings.EMAIL_HOST) or settings.DEBUG or settings.SERVES_LOOPBACK_ALONE
 
 
-def require() -> None:
+def require_mails() -> None:
     """Raise MailUnavailable unless mails reach their readers."""
-    if not is_available():
+    if not can_send_mails():
         raise MailUnavailable
 
 
@@ -189,13 +189,15 @@ def _unexpired_links(user: User, *, now: datetime) -> QuerySet[EmailLink]:
     return user.email_links.filter(expires_at__gt=now)
 
 
-def tell(user: User, kind: MailKind, *, now: datetime, to: str | None = None, **facts: str) -> None:
+def tell_by_mail(
+    user: User, kind: MailKind, *, now: datetime, to: str | None = None, **facts: str
+) -> None:
     """Enqueue a mail about a change, if mails can be sent.
 
     It goes to the user's address if verified; an unverified one may be a stranger's. Beyond the
     limits of mails it is skipped; the user's activity shows the change.
     """
-    if not is_available() or not (to or user.email_verified):
+    if not can_send_mails() or not (to or user.email_verified):
         return
     try:
         limits.count_mail(kind, to=to or user.email, user_id=user.pk)

@@ -33,7 +33,7 @@ class UserManager(BaseUserManager["User"]):
         self, *, email: str, password: str | None, name: str, now: datetime, **flags: bool
     ) -> "User":
         user = self.model(
-            email=email_addresses.normalize(email), name=name, created_at=now, **flags
+            email=email_addresses.normalize_address(email), name=name, created_at=now, **flags
         )
         user.set_password(password)
         user.save(force_insert=True)
@@ -57,7 +57,7 @@ class UserManager(BaseUserManager["User"]):
 
     def get_by_natural_key(self, username: str | None) -> "User":
         """Return the user with this address. Raises DoesNotExist."""
-        return self.get(email=email_addresses.normalize(username or ""))
+        return self.get(email=email_addresses.normalize_address(username or ""))
 
     def locked(self, user_id: str) -> "User | None":
         """Lock the user's row until this transaction ends."""

@@ -1,11 +1,13 @@
 """The verbs of accounts, as other apps call them."""
 
 from apps.accounts.credentials.api_keys import KeyScope
-from apps.accounts.credentials.email_addresses import normalize as normalize_address
-from apps.accounts.credentials.passwords import IS_COMMON as IS_COMMON_PASSWORD
-from apps.accounts.credentials.passwords import is_common as is_common_password
-from apps.accounts.credentials.passwords import is_fit_for_operators
-from apps.accounts.credentials.passwords import with_warning as with_password_warning
+from apps.accounts.credentials.email_addresses import normalize_address
+from apps.accounts.credentials.passwords import (
+    IS_COMMON_PASSWORD,
+    is_common_password,
+    is_fit_for_operators,
+    with_password_warning,
+)
 from apps.accounts.login.email_links import (
     confirm_new_address,
     find_link,
@@ -40,18 +42,18 @@ from apps.accounts.login.services import (
     sign_up,
 )
 from apps.accounts.login.streams import TooManyStreams, keep_slots, leave_slots, take_slot
-from apps.accounts.login.two_factor import begin as begin_two_factor
-from apps.accounts.login.two_factor import confirm as confirm_two_factor
-from apps.accounts.login.two_factor import is_on as has_two_factor
-from apps.accounts.login.two_factor import pending_uri, renew_recovery_codes, take_code
-from apps.accounts.login.two_factor import state_of as two_factor_state_of
-from apps.accounts.login.two_factor import turn_off as turn_off_two_factor
-from apps.accounts.mails import MailKind
-from apps.accounts.mails import is_available as can_send_mails
-from apps.accounts.mails import require as require_mails
-from apps.accounts.mails import tell as tell_by_mail
-from apps.accounts.own_data.closing import CLOSE_JOB, CLOSE_QUEUE
-from apps.accounts.own_data.closing import close as close_account
+from apps.accounts.login.two_factor import (
+    begin_two_factor,
+    confirm_two_factor,
+    has_two_factor,
+    pending_uri,
+    renew_recovery_codes,
+    take_code,
+    turn_off_two_factor,
+    two_factor_state_of,
+)
+from apps.accounts.mails import MailKind, can_send_mails, require_mails, tell_by_mail
+from apps.accounts.own_data.closing import CLOSE_JOB, CLOSE_QUEUE, close_account
 from apps.accounts.own_data.exports import find_export, request_export
 from apps.accounts.own_data.retention import purge
 

@@ -100,7 +100,7 @@ class EntryViewSet(OwnedViewSet):
         """
         body = self.read(SignUpSerializer)
         issued = services.sign_up(**body, **origin_of(request), now=self.now)
-        message = passwords.with_warning("Welcome.", body["password"])
+        message = passwords.with_password_warning("Welcome.", body["password"])
         return _logged_in(issued, SignedUpSerializer, message=message, status=201)
 
     @extend_schema(
@@ -277,7 +277,7 @@ class ProfileViewSet(OwnedViewSet):
         Its runs are stopped, sessions and keys end, and after seven days everything of the account
         but the audit log is erased. A login before then keeps the account.
         """
-        erase_at = closing.close(user=self.owner, now=self.now)
+        erase_at = closing.close_account(user=self.owner, now=self.now)
         response = _done(f"The account is closed, and erased at {wire_time(erase_at)}.")
         cookies.clear_refresh_token(response)
         cookies.log_browser_out(request._request)
@@ -308,14 +308,14 @@ class PasswordViewSet(OwnedViewSet):
                 now=self.now,
                 field="currentPassword",
             )
-        if two_factor.is_on(self.owner):
+        if two_factor.has_two_factor(self.owner):
             services.require_recent_proof(session, now=self.now)
         issued = services.change_password(
             user=self.owner, session=session, new_password=body["new_password"], now=self.now
         )
         if cookies.session_id_in(request._request) is not None:
             cookies.log_browser_in(request._request, issued.session)
-        message = passwords.with_warning(
+        message = passwords.with_password_warning(
             "The password is changed; other sessions have ended.", body["new_password"]
         )
         return _with_tokens(issued, PasswordChangedSerializer, {"message": message})
@@ -414,7 +414,7 @@ class TwoFactorViewSet(OwnedViewSet):
 
         `since` is null while it is off. The secret and the codes are never shown here.
         """
-        return Response(TwoFactorSerializer.render(two_factor.state_of(self.owner)))
+        return Response(TwoFactorSerializer.render(two_factor.two_factor_state_of(self.owner)))
 
     @extend_schema(
         operation_id="beginTwoFactor", request=NO_FIELDS, responses={200: FactorSecretSerializer}
@@ -429,7 +429,7 @@ class TwoFactorViewSet(OwnedViewSet):
         """
         self.read(EmptyBody)
         services.require_proof_after_login(session_of_call(request), now=self.now)
-        uri = two_factor.begin(user=self.owner, now=self.now)
+        uri = two_factor.begin_two_factor(user=self.owner, now=self.now)
         return Response(FactorSecretSerializer.render({"uri": uri}))
 
     @extend_schema(
@@ -447,7 +447,7 @@ class TwoFactorViewSet(OwnedViewSet):
         """
         body = self.read(CodeSerializer)
         with count_failure(email=self.owner.email, entrance=Entrance.API, now=self.now):
-            codes = two_factor.confirm(user=self.owner, code=body["code"], now=self.now)
+            codes = two_factor.confirm_two_factor(user=self.owner, code=body["code"], now=self.now)
         return Response(RecoveryCodesSerializer.render({"recovery_codes": codes}))
 
     @extend_schema(
@@ -474,7 +474,7 @@ class TwoFactorViewSet(OwnedViewSet):
 
         The secret and the recovery codes are deleted; logins need only the password.
         """
-        two_factor.turn_off(user=self.owner, now=self.now)
+        two_factor.turn_off_two_factor(user=self.owner, now=self.now)
         return Response(status=204)
 
 

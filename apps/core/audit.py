@@ -150,7 +150,7 @@ def record(
     action: Action, subject: Model | None, /, *, actor: Actor, now: datetime, **details: object
 ) -> None:
     """Record an action of `actor` on `subject`, which still has its key; `details` are JSON."""
-    origin = request_origin.current()
+    origin = request_origin.current_origin()
     object_type = ""
     if subject is not None:
         # The table's name stays the same when the model is renamed.
@@ -163,7 +163,7 @@ def record(
         actor_kind=actor.kind,
         session_id=origin.session_id,
         address=origin.address or "",
-        request_id=request_id.current(),
+        request_id=request_id.current_request_id(),
         object_type=object_type,
         object_id=subject.pk if subject is not None else "",
         details=details,

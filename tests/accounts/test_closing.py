@@ -65,7 +65,7 @@ def test_it_needs_the_password(api: Api, alice: User) -> None:
 
 
 def test_a_login_within_seven_days_undoes_it(api: Api, alice: User) -> None:
-    closing.close(user=alice, now=timezone.now() - timedelta(days=6))
+    closing.close_account(user=alice, now=timezone.now() - timedelta(days=6))
     assert log_in(api, alice).status_code == 200
     assert closing.erase_due(now=timezone.now() + timedelta(days=30)) == 0
     assert User.objects.filter(pk=alice.pk).exists()
@@ -85,7 +85,7 @@ def test_after_seven_days_nothing_of_the_account_is_left_but_the_audit(
     algorithm_in(alice, "active")
     kept = make.algorithm(bob)
     api(alice).post("/api/auth/keys", {"name": "A key", "scopes": ["read"]})
-    closing.close(user=alice, now=timezone.now() - timedelta(days=7, seconds=1))
+    closing.close_account(user=alice, now=timezone.now() - timedelta(days=7, seconds=1))
     retention.purge(now=timezone.now())
     assert not User.objects.filter(pk=alice.pk).exists()
     assert list(Algorithm.objects.values_list("pk", flat=True)) == [kept.pk]

@@ -42,8 +42,8 @@ def production(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def turn_on(user: User) -> None:
-    totp = authenticator(two_factor.begin(user=user, now=timezone.now()))
-    two_factor.confirm(user=user, code=code_of(totp), now=timezone.now())
+    totp = authenticator(two_factor.begin_two_factor(user=user, now=timezone.now()))
+    two_factor.confirm_two_factor(user=user, code=code_of(totp), now=timezone.now())
 
 
 def change(**values: object) -> Callable[[User], object]:
@@ -56,7 +56,7 @@ KINDS: dict[str, Callable[[User], object]] = {
     "with a second factor": turn_on,
     "operator": change(is_staff=True),
     "deactivated": change(is_active=False),
-    "closed": lambda user: closing.close(user=user, now=timezone.now()),
+    "closed": lambda user: closing.close_account(user=user, now=timezone.now()),
 }
 
 

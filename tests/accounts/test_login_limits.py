@@ -175,7 +175,7 @@ def test_a_thief_has_nothing_after_the_owner_has_reacted(api: Api, alice: User) 
     assert changed.status_code == 200
     assert_error(thief.get("/api/auth/profile"), 401, "UNAUTHORIZED")
     assert not alice.keys.exists()
-    assert not two_factor.is_on(alice)
+    assert not two_factor.has_two_factor(alice)
     ended = alice.sessions.exclude(ended_at=None)
     assert {session.end_reason for session in ended} == {SessionEndReason.PASSWORD}
 

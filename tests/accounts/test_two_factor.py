@@ -29,8 +29,8 @@ PATH = "/api/auth/two-factor"
 
 def turn_on(user: User) -> tuple[TOTP, list[str]]:
     """Turn the factor on with a code of the previous step, so that the present code is unused."""
-    totp = authenticator(two_factor.begin(user=user, now=timezone.now()))
-    codes = two_factor.confirm(user=user, code=code_of(totp, -1), now=timezone.now())
+    totp = authenticator(two_factor.begin_two_factor(user=user, now=timezone.now()))
+    codes = two_factor.confirm_two_factor(user=user, code=code_of(totp, -1), now=timezone.now())
     return totp, codes
 
 
@@ -93,7 +93,7 @@ def test_a_recovery_code_works_once(api: Api, alice: User) -> None:
     _, codes = turn_on(alice)
     assert log_in(api, alice, code=codes[0].upper()).status_code == 200
     assert log_in(api, alice, code=codes[0]).status_code == 401
-    assert two_factor.state_of(alice)["recovery_codes_left"] == 9
+    assert two_factor.two_factor_state_of(alice)["recovery_codes_left"] == 9
 
 
 def test_new_recovery_codes_end_the_old_ones(api: Api, alice: User) -> None:
@@ -104,9 +104,9 @@ def test_new_recovery_codes_end_the_old_ones(api: Api, alice: User) -> None:
 
 
 def test_neither_secret_nor_codes_can_be_read_from_the_database(alice: User) -> None:
-    uri = two_factor.begin(user=alice, now=timezone.now())
+    uri = two_factor.begin_two_factor(user=alice, now=timezone.now())
     totp = authenticator(uri)
-    codes = two_factor.confirm(user=alice, code=code_of(totp), now=timezone.now())
+    codes = two_factor.confirm_two_factor(user=alice, code=code_of(totp), now=timezone.now())
     secret = b32decode(re.search(r"secret=([A-Z2-7]+)", uri)[1])  # type: ignore[index]  # it matches
     assert secret not in bytes(SecondFactor.objects.get().secret)
     digests = set(RecoveryCode.objects.values_list("digest", flat=True))

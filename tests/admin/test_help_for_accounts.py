@@ -37,8 +37,8 @@ def admin(db: None) -> Client:
 
 
 def turn_on(user: User) -> list[str]:
-    totp = authenticator(two_factor.begin(user=user, now=timezone.now()))
-    return two_factor.confirm(user=user, code=code_of(totp), now=timezone.now())
+    totp = authenticator(two_factor.begin_two_factor(user=user, now=timezone.now()))
+    return two_factor.confirm_two_factor(user=user, code=code_of(totp), now=timezone.now())
 
 
 def log_in(api: Api, user: User, password: str = make.PASSWORD, address: str = HOME) -> Any:

@@ -182,9 +182,9 @@ def broken_by(error: Exception) -> Callable[..., BacktestOutput]:
 def test_an_unexpected_error_fails_the_backtest_and_is_raised(
     history: None, alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    request_id.begin("quoted")
+    request_id.begin_request_id("quoted")
     submit(alice)
-    request_id.begin(None)
+    request_id.begin_request_id(None)
     monkeypatch.setattr(execution, "run_backtest", broken_by(ZeroDivisionError()))
     with pytest.raises(ZeroDivisionError):
         tasks.run_next(is_stopping=never)

@@ -192,7 +192,7 @@ def test_a_wrong_password_is_refused(stranger: Client, alice: User) -> None:
 def test_a_second_factor_is_asked_for(
     stranger: Client, alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(two_factor, "is_on", lambda user: True)
+    monkeypatch.setattr(two_factor, "has_two_factor", lambda user: True)
     monkeypatch.setattr(two_factor, "take_code", lambda user, code, now: code == "123456")
     form = {"email": alice.email, "password": make.PASSWORD}
     asked = stranger.post("/app/sign-in", form, headers={"HX-Request": "true"})

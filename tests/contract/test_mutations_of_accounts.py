@@ -189,9 +189,9 @@ def _encoded(raw: bytes) -> str:
 def calls(api: Api, alice: User, bob: User) -> list[Call]:
     """Return the calls. Alice is about to turn a second factor on; Bob has one."""
     now = timezone.now()
-    first_code = code_of(authenticator(two_factor.begin(user=alice, now=now)))
-    totp = authenticator(two_factor.begin(user=bob, now=now))
-    code = two_factor.confirm(user=bob, code=code_of(totp, -1), now=now)[0]
+    first_code = code_of(authenticator(two_factor.begin_two_factor(user=alice, now=now)))
+    totp = authenticator(two_factor.begin_two_factor(user=bob, now=now))
+    code = two_factor.confirm_two_factor(user=bob, code=code_of(totp, -1), now=now)[0]
     alices, bobs, nobodys = api(alice), api(bob), api()
     alice.sessions.update(proved_at=timezone.now())
     of_alice = {"email": alice.email, "password": make.PASSWORD}

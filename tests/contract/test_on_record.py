@@ -146,7 +146,7 @@ def delivery(user: User) -> str:
 
 
 def pending_factor(user: User) -> str:
-    two_factor.begin(user=user, now=timezone.now())
+    two_factor.begin_two_factor(user=user, now=timezone.now())
     return ""
 
 

@@ -61,7 +61,6 @@ ROLES: Final = frozenset(
         "warm_up",
         # Read a request's id and its origin.
         "begin",
-        "current",
         # Descriptions of file formats, and the name of a header: `fyers.SOURCE`.
         "COLUMNS",
         "HEADER",

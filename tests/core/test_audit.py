@@ -35,7 +35,7 @@ def test_a_record_says_who_did_what_to_what_and_when(alice: User) -> None:
 
 
 def test_a_record_says_by_which_request_from_where_and_in_which_session(alice: User) -> None:
-    request_id.begin("request-7")
+    request_id.begin_request_id("request-7")
     request_origin.begin(RequestFactory().get("/", REMOTE_ADDR="192.0.2.7"))
     request_origin.proven_by("session-7")
     record = recorded(alice)

@@ -29,7 +29,7 @@ Shift = Callable[[float], None]
 def shift(monkeypatch: pytest.MonkeyPatch) -> Shift:
     """Move this machine's clock by some seconds, and compare it with the database's."""
     true_time, true_now = time.time, timezone.now
-    monkeypatch.setattr(server_clock, "machine", server_clock.MachineClock())
+    monkeypatch.setattr(server_clock, "machine_clock", server_clock.MachineClock())
 
     def move(seconds: float) -> None:
         monkeypatch.setattr(time, "time", lambda: true_time() + seconds)
@@ -67,7 +67,7 @@ def test_the_time_is_the_databases_on_a_machine_whose_clock_is_off(
 def test_a_small_difference_is_left_alone(shift: Shift, caplog: pytest.LogCaptureFixture) -> None:
     shift(1.5)
     assert not caplog.records
-    assert server_clock.machine.seconds_ahead == 0
+    assert server_clock.machine_clock.seconds_ahead == 0
 
 
 def test_a_clock_that_is_ahead_gives_up_on_nobody(shift: Shift, alice: User) -> None:

@@ -35,7 +35,7 @@ def attempt(scope: RateLimitScope) -> Iterator[None]:
     """Count an attempt as a failure unless the block succeeds."""
     rate_limits.refuse_exceeded(rate_limits.count_attempt(scope))
     yield
-    rate_limits.forgive(scope)
+    rate_limits.forgive_failure(scope)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_a_limit_that_is_off_has_no_scope(settings: Settings) -> None:
 @pytest.mark.django_db
 def test_headers_say_what_is_left_and_when_it_begins_anew() -> None:
     scope = RateLimitScope("x", "2/m", "k")
-    first, second, third = (rate_limits.count(scope) for _ in range(3))
+    first, second, third = (rate_limits.count_request(scope) for _ in range(3))
     assert first is not None
     assert second is not None
     assert third is not None
@@ -109,7 +109,7 @@ def test_of_more_than_the_limit_at_once_exactly_the_limit_passes() -> None:
 
     def call(_: int) -> bool:
         try:
-            usage = rate_limits.count(scope)
+            usage = rate_limits.count_request(scope)
             return usage is not None and not usage.exceeded
         finally:
             connection.close()
@@ -147,10 +147,10 @@ def test_without_counters_passwords_stay_shut_and_the_rest_opens(
     monkeypatch.setattr(caches["default"], "add", broken)
     scope = RateLimitScope("x", "5/m", "k", fails_open=fails_open)
     if fails_open:
-        assert rate_limits.count(scope) is None
+        assert rate_limits.count_request(scope) is None
     else:
         with pytest.raises(rate_limits.LimiterDown):
-            rate_limits.count(scope)
+            rate_limits.count_request(scope)
 
 
 @pytest.mark.django_db
@@ -166,7 +166,7 @@ def test_without_counters_passwords_stay_shut_and_the_rest_opens(
 def test_the_first_request_over_a_limit_is_on_record(name: str, key: str, actor: str) -> None:
     scope = RateLimitScope(name, "2/h", key, fails_open=name == "general")
     for _ in range(5):
-        rate_limits.count(scope)
+        rate_limits.count_request(scope)
     record = AuditRecord.objects.get()
     assert (record.action, record.actor) == ("limit_hit", actor)
     assert record.details == {"bucket": name, "rate": "2/h"}
@@ -211,9 +211,9 @@ def test_successes_of_the_last_window_forgive_nothing_in_this_one(
 @pytest.mark.django_db
 def test_a_counter_that_somebody_deleted_is_made_anew() -> None:
     scope = RateLimitScope("general", "100/h", "somebody")
-    counts = [usage.count for _ in range(3) if (usage := rate_limits.count(scope))]
+    counts = [usage.count for _ in range(3) if (usage := rate_limits.count_request(scope))]
     Counter.objects.all().delete()
-    usage = rate_limits.count(scope)
+    usage = rate_limits.count_request(scope)
     assert counts == [1, 2, 3]
     assert usage is not None
     assert usage.count == 1

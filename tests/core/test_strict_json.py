@@ -21,7 +21,7 @@ from apps.core.requests import strict_json
     ],
 )
 def test_good_documents_are_read(body: bytes, document: object) -> None:
-    assert strict_json.read(body) == document
+    assert strict_json.read_json(body) == document
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_good_documents_are_read(body: bytes, document: object) -> None:
 )
 def test_what_is_not_json_is_refused(body: bytes) -> None:
     with pytest.raises(InvalidInput):
-        strict_json.read(body)
+        strict_json.read_json(body)
 
 
 def nested(levels: int, kind: str) -> bytes:
@@ -61,10 +61,10 @@ def nested(levels: int, kind: str) -> bytes:
 
 @pytest.mark.parametrize("kind", ["lists", "objects", "mixed"])
 def test_twenty_levels_are_read_and_more_are_refused(kind: str) -> None:
-    assert strict_json.read(nested(20, kind))
+    assert strict_json.read_json(nested(20, kind))
     for levels in (21, 900, 5_000, 1_000_000):
         with pytest.raises(InvalidInput, match="nests deeper than 20 levels"):
-            strict_json.read(nested(levels, kind))
+            strict_json.read_json(nested(levels, kind))
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_twenty_levels_are_read_and_more_are_refused(kind: str) -> None:
 @pytest.mark.timeout(5)
 def test_a_megabyte_of_the_worst_is_read_or_refused_in_linear_time(body: bytes) -> None:
     with suppress(InvalidInput):
-        strict_json.read(body)
+        strict_json.read_json(body)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_a_megabyte_of_the_worst_is_read_or_refused_in_linear_time(body: bytes) 
 )
 def test_a_refused_value_is_named_by_its_path(body: bytes, field: str) -> None:
     with pytest.raises(InvalidInput) as refused:
-        strict_json.read(body)
+        strict_json.read_json(body)
     assert refused.value.faults[0].field == field
 
 
@@ -125,7 +125,7 @@ def test_a_refused_value_is_named_by_its_path(body: bytes, field: str) -> None:
 )
 def test_a_refused_value_is_told_as_far_as_json_can(body: bytes, value: str) -> None:
     with pytest.raises(InvalidInput) as refused:
-        strict_json.read(body)
+        strict_json.read_json(body)
     assert refused.value.faults[0].value == value
 
 
@@ -139,5 +139,5 @@ def test_a_refused_value_is_told_as_far_as_json_can(body: bytes, value: str) -> 
 )
 def test_a_refused_secret_is_not_told(body: bytes) -> None:
     with pytest.raises(InvalidInput) as refused:
-        strict_json.read(body)
+        strict_json.read_json(body)
     assert "value" not in refused.value.details

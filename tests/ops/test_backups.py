@@ -158,7 +158,7 @@ def test_a_key_that_waits_for_its_rotation_is_not_backed_up(
     tmp_path: Path, settings: Settings
 ) -> None:
     InstalledKey.objects.create(
-        fingerprint=encryption.fingerprint(settings.SECRET_KEY), since=make.NOW
+        fingerprint=encryption.key_fingerprint(settings.SECRET_KEY), since=make.NOW
     )
     settings.SECRET_KEY_FALLBACKS, settings.SECRET_KEY = [settings.SECRET_KEY], OTHER_KEY
     with pytest.raises(CommandError, match="run rotate_secret_key first"):
@@ -213,7 +213,7 @@ def test_a_backup_of_release_1_0_is_restored(tmp_path: Path, settings: Settings)
         "taken_at": "2026-11-26T12:00:00Z",
         "server_version": 180006,
         "migrations": {},
-        "key_fingerprint": encryption.fingerprint(settings.SECRET_KEY),
+        "key_fingerprint": encryption.key_fingerprint(settings.SECRET_KEY),
         "rows": {},
         "parts": {},
     }

@@ -218,7 +218,7 @@ def test_failure_after_the_view_is_an_error_in_the_envelope(
     def view(request: HttpRequest) -> HttpResponse:
         response = HttpResponse()
         poll = LongPoll("c", "p", 30, lambda: True, lambda: bytes(1 // 0), {})
-        long_poll.attach(response, poll)
+        long_poll.attach_long_poll(response, poll)
         return response
 
     async def play() -> None:

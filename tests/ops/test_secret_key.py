@@ -38,7 +38,7 @@ def encrypted(settings: Settings, alice: User) -> Endpoint:
     """Make a webhook, a second factor and a stored response under the old key."""
     use(settings, OLD)
     secret_key.require_known(now=make.NOW)
-    two_factor.begin(user=alice, now=make.NOW)
+    two_factor.begin_two_factor(user=alice, now=make.NOW)
     IdempotencyKey.objects.create(
         user_id=alice.pk,
         method="POST",
@@ -77,10 +77,10 @@ def test_what_is_encrypted_is_read_with_a_fallback_and_rotated_to_the_new_key(
     use(settings, NEW, OLD)
     assert readable(alice, encrypted)
     secret_key.require_known(now=make.NOW)
-    assert InstalledKey.objects.get().fingerprint == encryption.fingerprint(OLD)
+    assert InstalledKey.objects.get().fingerprint == encryption.key_fingerprint(OLD)
     said = rotate()
     assert "webhooks_endpoint.secret           1 encrypted anew" in said
-    assert InstalledKey.objects.get().fingerprint == encryption.fingerprint(NEW)
+    assert InstalledKey.objects.get().fingerprint == encryption.key_fingerprint(NEW)
     use(settings, NEW)
     assert readable(alice, encrypted)
     assert AuditRecord.objects.get(action="secret_key_rotated").actor_kind == "command"
@@ -106,7 +106,7 @@ def test_a_machine_with_a_strange_key_does_not_start_and_says_why(
     with pytest.raises(ImproperlyConfigured, match="SECRET_KEY") as error:
         secret_key.require_known(now=make.NOW)
     for key in (OLD, STRANGE):
-        assert encryption.fingerprint(key) in str(error.value)
+        assert encryption.key_fingerprint(key) in str(error.value)
         assert key not in str(error.value)
     with pytest.raises(CommandError, match="SECRET_KEY_FALLBACKS"):
         rotate()
@@ -116,7 +116,7 @@ def test_the_first_start_records_its_key(settings: Settings) -> None:
     use(settings, NEW)
     secret_key.require_known(now=make.NOW)
     secret_key.require_known(now=make.NOW)
-    assert InstalledKey.objects.get().fingerprint == encryption.fingerprint(NEW)
+    assert InstalledKey.objects.get().fingerprint == encryption.key_fingerprint(NEW)
 
 
 def test_every_column_that_is_encrypted_is_rotated() -> None:
@@ -159,8 +159,8 @@ def test_recovery_codes_work_while_the_old_key_is_a_fallback(
 ) -> None:
     use(settings, OLD)
     now = timezone.now()
-    totp = authenticator(two_factor.begin(user=alice, now=now))
-    codes = two_factor.confirm(user=alice, code=code_of(totp, -1), now=now)
+    totp = authenticator(two_factor.begin_two_factor(user=alice, now=now))
+    codes = two_factor.confirm_two_factor(user=alice, code=code_of(totp, -1), now=now)
     use(settings, NEW, OLD)
     rotate()
     assert two_factor.take_code(alice, codes[0], now=now)

@@ -26,7 +26,7 @@ class Polls:
     def _view(self, request: HttpRequest) -> HttpResponse:
         response = HttpResponse(b"not yet", status=201, headers={"X-A": "b"})
         poll = LongPoll("c", "p", self.seconds, self._is_over, lambda: b"now", {"X-C": "d"})
-        long_poll.attach(response, poll)
+        long_poll.attach_long_poll(response, poll)
         return response
 
     def _is_over(self) -> bool:

@@ -3,8 +3,7 @@
 from apps.accounts.calls.archives import archive_response
 from apps.accounts.calls.authentication import identify, operator_of, origin_of
 from apps.accounts.calls.cookies import log_browser_in, log_browser_out
-from apps.accounts.calls.devices import device_of
-from apps.accounts.calls.devices import remember as remember_device
+from apps.accounts.calls.devices import device_of, remember_device
 from apps.accounts.calls.proof import needs_recent_proof
 
 __all__ = [

@@ -22,7 +22,7 @@ _LIFETIME: Final = timedelta(days=180)
 _SALT: Final = "accounts.device"
 
 
-def remember(response: HttpResponse, user: User) -> None:
+def remember_device(response: HttpResponse, user: User) -> None:
     """Make the browser a known device of the user, under a new id."""
     content = {"id": secrets.token_hex(8), "user": user.pk, "password": _fingerprint(user)}
     response.set_cookie(
@@ -42,7 +42,9 @@ def device_of(request: HttpRequest, *, email: str) -> str | None:
         content = signing.loads(request.COOKIES.get(_COOKIE, ""), salt=_SALT, max_age=_LIFETIME)
     except signing.BadSignature:
         return None
-    user = User.objects.filter(pk=content["user"], email=email_addresses.normalize(email)).first()
+    user = User.objects.filter(
+        pk=content["user"], email=email_addresses.normalize_address(email)
+    ).first()
     if user is None or not constant_time_compare(content["password"], _fingerprint(user)):
         return None
     return str(content["id"])

@@ -27,6 +27,6 @@ def validate_address(text: str) -> None:
         raise ValidationError("Enter a valid e-mail address.")
 
 
-def normalize(address: str) -> str:
+def normalize_address(address: str) -> str:
     """Return the spelling for storage and lookup: lower case, because case does not count."""
     return address.lower()

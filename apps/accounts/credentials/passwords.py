@@ -23,10 +23,12 @@ MIN_PASSWORD_LENGTH: Final = 8
 MAX_PASSWORD_LENGTH: Final = 128
 MIN_OPERATOR_PASSWORD_LENGTH: Final = 12
 MOST_COMMON: Final = 1_000
-IS_COMMON: Final = f"Your password is one of the {MOST_COMMON:,} most common: choose another."
+IS_COMMON_PASSWORD: Final = (
+    f"Your password is one of the {MOST_COMMON:,} most common: choose another."
+)
 
 
-def is_common(password: str) -> bool:
+def is_common_password(password: str) -> bool:
     """Return whether the password is one of the most common of sufficient length."""
     return password.lower() in _most_common()
 
@@ -40,14 +42,14 @@ def _most_common() -> frozenset[str]:
         return frozenset(islice(fitting, MOST_COMMON))
 
 
-def with_warning(message: str, password: str) -> str:
+def with_password_warning(message: str, password: str) -> str:
     """Return the message of a success, with a last sentence about a common password."""
-    return f"{message} {IS_COMMON}" if is_common(password) else message
+    return f"{message} {IS_COMMON_PASSWORD}" if is_common_password(password) else message
 
 
 def audit_details(password: str) -> dict[str, object]:
     """Return the details of a new password for the audit record."""
-    return {"commonPassword": True} if is_common(password) else {}
+    return {"commonPassword": True} if is_common_password(password) else {}
 
 
 def require_strong(password: str, *, user: object, field: str) -> None:

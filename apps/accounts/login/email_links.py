@@ -44,7 +44,7 @@ def send_verification(*, user: User, now: datetime) -> None:
 
     Raises MailUnavailable, AlreadyVerified, TooManyRequests.
     """
-    mails.require()
+    mails.require_mails()
     if user.email_verified:
         raise AlreadyVerified
     audit.record(Action.VERIFICATION_REQUESTED, user, actor=audit.user(user), now=now)
@@ -71,8 +71,8 @@ def request_reset(*, email: str) -> None:
 
     Raises MailUnavailable.
     """
-    mails.require()
-    arguments = [{"email": email_addresses.normalize(email)}]
+    mails.require_mails()
+    arguments = [{"email": email_addresses.normalize_address(email)}]
     jobs.enqueue(RESET_JOB, queue=mails.ACCOUNT_MAIL_QUEUE, arguments=arguments)
 
 
@@ -110,7 +110,7 @@ def reset_password(*, token: str, new_password: str, end_keys: bool, now: dateti
     mails.expire_links(user, now=now)
     if end_keys:
         services.revoke(user.keys.all(), now=now)
-    mails.tell(user, MailKind.PASSWORD_CHANGED, now=now)
+    mails.tell_by_mail(user, MailKind.PASSWORD_CHANGED, now=now)
     return user
 
 
@@ -124,8 +124,8 @@ def request_new_address(*, user: User, new_email: str, now: datetime) -> None:
     An address with an account gets the same mail, so nothing reveals that the account exists.
     Raises MailUnavailable, TooManyRequests.
     """
-    mails.require()
-    new_email = email_addresses.normalize(new_email)
+    mails.require_mails()
+    new_email = email_addresses.normalize_address(new_email)
     audit.record(Action.ADDRESS_CHANGE_REQUESTED, user, actor=audit.user(user), now=now)
     for purpose, email in (
         (LinkPurpose.LEAVE_ADDRESS, user.email),
@@ -155,7 +155,7 @@ def confirm_new_address(*, token: str, now: datetime) -> bool:
         raise EmailTaken(field="email") from None
     mails.expire_links(user, now=now)
     audit.record(Action.ADDRESS_CHANGED, user, actor=audit.user(user), now=now)
-    mails.tell(user, MailKind.ADDRESS_CHANGED, to=old_email, now=now, new_email=user.email)
+    mails.tell_by_mail(user, MailKind.ADDRESS_CHANGED, to=old_email, now=now, new_email=user.email)
     return True
 
 

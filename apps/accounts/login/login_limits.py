@@ -63,7 +63,7 @@ def count_failure(
     if not rate:
         yield
         return
-    account, network = email_addresses.normalize(email), current_network()
+    account, network = email_addresses.normalize_address(email), current_network()
     from_network = _scope(entrance, "network", NETWORK_RATE, network)
     if device is not None:
         scopes = [from_network, _scope(entrance, "device", rate, device)]
@@ -114,9 +114,9 @@ def forget_failures(user: User, *, now: datetime) -> None:
     addresses = failed.filter(at__gt=now - WINDOW).values_list("address", flat=True)
     keys = {f"{user.email} {provider_network_of(address)}" for address in addresses}
     for entrance in Entrance:
-        limits.forget_failures(_scope(entrance, "account", rate, user.email))
+        limits.forget_counts(_scope(entrance, "account", rate, user.email))
         for key in keys:
-            limits.forget_failures(_scope(entrance, "account-network", rate, key))
+            limits.forget_counts(_scope(entrance, "account-network", rate, key))
 
 
 def _is_known(network: str, account: str, *, now: datetime) -> bool:

@@ -146,7 +146,7 @@ def sign_up(
             details = passwords.audit_details(password)
             audit.record(Action.SIGNUP, user, actor=audit.user(user), now=now, **details)
             login_limits.record_login(user, now=now)
-            if mails.is_available():
+            if mails.can_send_mails():
                 with suppress(TooManyRequests):  # another link can be asked for later
                     mails.send_link(user, LinkPurpose.VERIFY, email=user.email, now=now)
             return tokens.issue(user=user, now=now, address=address, user_agent=user_agent)
@@ -183,7 +183,7 @@ def log_in(
         audit.record(Action.LOGIN, issued.session, actor=audit.user(user), now=now, **details)
         _reopen(user, now=now)
         if not is_known:
-            mails.tell(user, MailKind.NEW_LOGIN, now=now, user_agent=user_agent)
+            mails.tell_by_mail(user, MailKind.NEW_LOGIN, now=now, user_agent=user_agent)
     return issued
 
 
@@ -193,14 +193,14 @@ def _user_with(email: str, password: str, *, now: datetime) -> User:
     if isinstance(user, User):
         return user
     # The record names a known user only: people type passwords where the address belongs.
-    tried = User.objects.filter(email=email_addresses.normalize(email)).first()
+    tried = User.objects.filter(email=email_addresses.normalize_address(email)).first()
     audit.record(Action.LOGIN_FAILED, tried, actor=audit.STRANGER, now=now)
     raise WrongCredentials
 
 
 def _check_code(user: User, code: str | None, *, now: datetime) -> None:
     """Ask for a one-time or recovery code where the account has a second factor."""
-    if not two_factor.is_on(user):
+    if not two_factor.has_two_factor(user):
         return
     if code is None:
         raise TwoFactorRequired
@@ -422,7 +422,7 @@ def prove(
     Raises InvalidInput.
     """
     check_password(user=user, session=session, password=password, now=now, field="password")
-    if two_factor.is_on(user) and not (code and two_factor.take_code(user, code, now=now)):
+    if two_factor.has_two_factor(user) and not (code and two_factor.take_code(user, code, now=now)):
         raise InvalidInput(Fault("code", "is no current one-time code and no recovery code"))
     with transaction.atomic():
         LoginSession.objects.filter(pk=session.pk).update(proved_at=now)
@@ -477,7 +477,7 @@ def end_with_old_password(
     audit.record(Action.PASSWORD_CHANGED, user, actor=actor, now=now, **details)
     end(user.sessions.all(), reason=SessionEndReason.PASSWORD, now=now)
     mails.expire_links(user, now=now)
-    mails.tell(user, MailKind.PASSWORD_CHANGED, now=now)
+    mails.tell_by_mail(user, MailKind.PASSWORD_CHANGED, now=now)
 
 
 def live_sessions(user: User, *, current: LoginSession, now: datetime) -> QuerySet[LoginSession]:
@@ -525,7 +525,7 @@ def end(
             audit.record(action, session.user, actor=by, now=now, **details)
     if explanation := TOLD_REASONS.get(reason):
         for user in {session.user for session in ended}:
-            mails.tell(user, MailKind.SESSION_ENDED, now=now, reason=explanation)
+            mails.tell_by_mail(user, MailKind.SESSION_ENDED, now=now, reason=explanation)
     return len(ended)
 
 
@@ -568,7 +568,7 @@ def create_key(
     )
     actor = audit.user(user)
     audit.record(Action.KEY_CREATED, key, actor=actor, now=now, name=name, scopes=key.scopes)
-    mails.tell(user, MailKind.KEY_CREATED, now=now, key_name=name)
+    mails.tell_by_mail(user, MailKind.KEY_CREATED, now=now, key_name=name)
     return key, text
 
 

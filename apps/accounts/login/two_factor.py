@@ -41,11 +41,11 @@ class FactorOff(ServiceError):
     message = "Two-factor authentication is not on."
 
 
-def is_on(user: User) -> bool:
+def has_two_factor(user: User) -> bool:
     return SecondFactor.objects.filter(user=user).exclude(confirmed_at=None).exists()
 
 
-def state_of(user: User) -> dict[str, object]:
+def two_factor_state_of(user: User) -> dict[str, object]:
     """Return whether the factor is on, since when, and the number of unused recovery codes."""
     factor = SecondFactor.objects.filter(user=user).exclude(confirmed_at=None).first()
     return {
@@ -56,12 +56,12 @@ def state_of(user: User) -> dict[str, object]:
 
 
 @transaction.atomic
-def begin(*, user: User, now: datetime) -> str:
+def begin_two_factor(*, user: User, now: datetime) -> str:
     """Make a new secret, which takes effect once it is confirmed.
 
     Return its otpauth URI, shown once. Raises FactorOn.
     """
-    if is_on(user):
+    if has_two_factor(user):
         raise FactorOn
     secret = secrets.token_bytes(_SECRET_BYTES)
     new = {"secret": database.encrypt(secret), "created_at": now}
@@ -85,7 +85,7 @@ def _uri(user: User, secret: bytes) -> str:
 
 
 @transaction.atomic
-def confirm(*, user: User, code: str, now: datetime) -> list[str]:
+def confirm_two_factor(*, user: User, code: str, now: datetime) -> list[str]:
     """Turn the factor on with a first code, and return its recovery codes, shown once.
 
     Raises InvalidInput for a wrong code, FactorOff if `begin` was not called, FactorOn.
@@ -106,14 +106,14 @@ def confirm(*, user: User, code: str, now: datetime) -> list[str]:
 @transaction.atomic
 def renew_recovery_codes(*, user: User, now: datetime) -> list[str]:
     """Replace the recovery codes, used or not, and return the new ones. Raises FactorOff."""
-    if not is_on(user):
+    if not has_two_factor(user):
         raise FactorOff
     audit.record(Action.RECOVERY_CODES_RENEWED, user, actor=audit.user(user), now=now)
     return _new_recovery_codes(user)
 
 
 @transaction.atomic
-def turn_off(*, user: User, now: datetime) -> None:
+def turn_off_two_factor(*, user: User, now: datetime) -> None:
     """Turn the factor off on behalf of its user. Raises FactorOff."""
     delete(user)
     _record(Action.SECOND_FACTOR_OFF, user, MailKind.FACTOR_OFF, now=now)
@@ -174,4 +174,4 @@ def _digest(code: str, secret_key: str) -> str:
 
 def _record(action: Action, user: User, mail: MailKind, *, now: datetime) -> None:
     audit.record(action, user, actor=audit.user(user), now=now)
-    mails.tell(user, mail, now=now)
+    mails.tell_by_mail(user, mail, now=now)

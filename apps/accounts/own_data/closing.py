@@ -26,7 +26,7 @@ CLOSE_QUEUE: Final = "small"
 
 
 @transaction.atomic
-def close(*, user: User, now: datetime) -> datetime:
+def close_account(*, user: User, now: datetime) -> datetime:
     """Close the account, and return when it is erased.
 
     All sessions and keys end, and a job stops the user's runs.
@@ -37,7 +37,7 @@ def close(*, user: User, now: datetime) -> datetime:
     services.end(user.sessions.all(), reason=SessionEndReason.CLOSED, now=now)
     services.revoke(user.keys.all(), now=now)
     jobs.enqueue(CLOSE_JOB, queue=CLOSE_QUEUE, arguments=[{"user_id": user.pk}])
-    mails.tell(user, MailKind.ACCOUNT_CLOSED, now=now, erase_at=indian_time(erase_at))
+    mails.tell_by_mail(user, MailKind.ACCOUNT_CLOSED, now=now, erase_at=indian_time(erase_at))
     return erase_at
 
 

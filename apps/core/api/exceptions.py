@@ -103,7 +103,7 @@ def body_of(
         error["details"] = dict(details)
         if "retryAfter" in details:
             error["retryAfter"] = details["retryAfter"]
-    error["requestId"] = request_id.current()
+    error["requestId"] = request_id.current_request_id()
     return {"error": error}
 
 
@@ -135,7 +135,7 @@ def refusal_of_database(meaning: Meaning) -> ErrorBody:
 def http_response(body: ErrorBody, headers: Mapping[str, str] | None = None) -> HttpResponse:
     """Return the envelope as a plain Django response, for requests that never reach a view."""
     return HttpResponse(
-        wire_json.dumps(body),
+        wire_json.dump_json(body),
         status=_status_of(body),
         content_type="application/json",
         headers=_headers(body, headers),

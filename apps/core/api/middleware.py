@@ -44,11 +44,11 @@ class EnvelopeMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        known = request_id.begin(request.headers.get(request_id.HEADER))
+        known = request_id.begin_request_id(request.headers.get(request_id.REQUEST_ID_HEADER))
         request_origin.begin(request)
         begun = time.monotonic()
         response = _in_envelope(request, self._answered(request))
-        response[request_id.HEADER] = known
+        response[request_id.REQUEST_ID_HEADER] = known
         if is_under_api(request.path):
             for name, value in API_HEADERS.items():
                 response[name] = value

@@ -30,7 +30,7 @@ class StrictJsonParser(BaseParser):
         request: Request | None = (parser_context or {}).get("request")
         _check_charset(media_type or "")
         _check_coding(request)
-        document = strict_json.read(_whole(stream, request))
+        document = strict_json.read_json(_whole(stream, request))
         if not isinstance(document, dict):
             raise InvalidInput(Fault("", "The body must be a JSON object."))
         return document

@@ -29,7 +29,7 @@ class JsonRenderer(BaseRenderer):
         accepted_media_type: str | None = None,
         renderer_context: Mapping[str, Any] | None = None,
     ) -> bytes:
-        return b"" if data is None else wire_json.dumps(data)
+        return b"" if data is None else wire_json.dump_json(data)
 
 
 class Negotiation(DefaultContentNegotiation):

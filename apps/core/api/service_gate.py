@@ -60,6 +60,6 @@ class ServiceGateMiddleware:
         if settings.MAINTENANCE:
             refusal = UnderMaintenance(retryAfter=SECONDS_TO_RETRY)
             return exceptions.http_response(exceptions.for_exception(refusal))
-        if is_write and disk.is_nearly_full():
+        if is_write and disk.is_disk_nearly_full():
             return exceptions.http_response(exceptions.refusal_of_database(Meaning.DISK_FULL))
         return self.get_response(request)

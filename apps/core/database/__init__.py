@@ -1,16 +1,24 @@
 """Work with the database: ids, statuses, rows, its clock, its errors, encryption at rest."""
 
 from apps.core.database.batches import delete_in_batches
-from apps.core.database.encryption import DecryptionFailed, decrypt, encrypt
-from apps.core.database.encryption import fingerprint as key_fingerprint
-from apps.core.database.encryption import is_current as is_of_current_key
+from apps.core.database.encryption import (
+    DecryptionFailed,
+    decrypt,
+    encrypt,
+    is_of_current_key,
+    key_fingerprint,
+)
 from apps.core.database.failures import Meaning, is_passing, meaning_of
 from apps.core.database.ids import NEW_ID, IdField, is_id
 from apps.core.database.rows import columns_of, instance_of
-from apps.core.database.server_clock import QUERY as CLOCK_QUERY
-from apps.core.database.server_clock import compare_clocks, is_far_off, now
-from apps.core.database.server_clock import machine as machine_clock
-from apps.core.database.server_clock import read as read_clock
+from apps.core.database.server_clock import (
+    CLOCK_QUERY,
+    compare_clocks,
+    is_far_off,
+    machine_clock,
+    now,
+    read_clock,
+)
 from apps.core.database.transitions import StatusQuerySet, Transition
 
 __all__ = [

@@ -29,7 +29,7 @@ def decrypt(data: bytes) -> bytes:
         raise DecryptionFailed from None
 
 
-def is_current(data: bytes) -> bool:
+def is_of_current_key(data: bytes) -> bool:
     """Return whether the present SECRET_KEY reads the data, without a fallback."""
     try:
         _fernet(settings.SECRET_KEY).decrypt(data)
@@ -38,7 +38,7 @@ def is_current(data: bytes) -> bool:
     return True
 
 
-def fingerprint(secret_key: str) -> str:
+def key_fingerprint(secret_key: str) -> str:
     """Return a fingerprint that distinguishes keys without revealing them."""
     key = secret_key.encode()[:64]
     return blake2b(b"fingerprint", key=key, digest_size=8).hexdigest()

@@ -17,7 +17,7 @@ from django.utils import timezone
 SECONDS_TOLERATED: Final = 2.0
 # A machine with a larger clock error gets no work.
 SECONDS_TO_REST: Final = 30.0
-QUERY: Final = "SELECT extract(epoch FROM clock_timestamp())::float8"
+CLOCK_QUERY: Final = "SELECT extract(epoch FROM clock_timestamp())::float8"
 
 log = logging.getLogger(__name__)
 
@@ -45,18 +45,18 @@ class MachineClock:
         return f"the clock of this machine is {abs(ahead):.1f} s {direction} the database's"
 
 
-machine: Final = MachineClock()
+machine_clock: Final = MachineClock()
 
 
 def now() -> datetime:
     """Return the time by the database's clock, as of the last comparison."""
-    return timezone.now() - timedelta(seconds=machine.seconds_ahead)
+    return timezone.now() - timedelta(seconds=machine_clock.seconds_ahead)
 
 
-def read() -> datetime:
+def read_clock() -> datetime:
     """Ask the database for its time. Raises database errors."""
     with connection.cursor() as cursor:
-        cursor.execute(QUERY)
+        cursor.execute(CLOCK_QUERY)
         return datetime.fromtimestamp(float(cursor.fetchone()[0]), tz=UTC)
 
 
@@ -64,9 +64,9 @@ def compare_clocks() -> None:
     """Ask the database for its time, and store the difference to this machine's."""
     connection.ensure_connection()  # connecting takes time that is not the query's
     begun = time.time()
-    moment = read()
-    machine.note(moment.timestamp(), begun=begun, ended=time.time())
+    moment = read_clock()
+    machine_clock.note(moment.timestamp(), begun=begun, ended=time.time())
 
 
 def is_far_off() -> bool:
-    return abs(machine.seconds_ahead) > SECONDS_TO_REST
+    return abs(machine_clock.seconds_ahead) > SECONDS_TO_REST

@@ -15,15 +15,15 @@ from apps.core.limits.rate_limits import (
     RateLimitScope,
     TooManyRequests,
     Usage,
+    admin_login_scope,
     count_attempt,
     count_page,
+    count_request,
+    forget_counts,
+    forgive_failure,
     refuse_exceeded,
     scope_of,
 )
-from apps.core.limits.rate_limits import admin_login as admin_login_scope
-from apps.core.limits.rate_limits import count as count_request
-from apps.core.limits.rate_limits import forget as forget_failures
-from apps.core.limits.rate_limits import forgive as forgive_failure
 
 __all__ = [
     "PROBES",
@@ -40,7 +40,7 @@ __all__ = [
     "count_page",
     "count_request",
     "counted_by",
-    "forget_failures",
+    "forget_counts",
     "forgive_failure",
     "refuse_exceeded",
     "require_room",

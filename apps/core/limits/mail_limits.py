@@ -16,7 +16,7 @@ def count_mail(kind: str, *, to: str, user_id: str, rates: tuple[str, ...] = RAT
     for rate in rates:
         for key in (_mailbox(to), user_id):
             scope = RateLimitScope(f"mail-{kind}-{rate}", rate, key)
-            rate_limits.refuse_exceeded(rate_limits.count(scope))
+            rate_limits.refuse_exceeded(rate_limits.count_request(scope))
 
 
 def _mailbox(address: str) -> str:

@@ -109,7 +109,7 @@ def _scope_of(method: str, path: str, user_id: str | None, address: str) -> tupl
     return "general", "general", user_id or address
 
 
-def admin_login(address: str) -> RateLimitScope | None:
+def admin_login_scope(address: str) -> RateLimitScope | None:
     """Return the scope of logins to the admin from one address, or None where limits are off."""
     rate = settings.RATE_LIMITS["auth"]
     if not rate:
@@ -131,13 +131,13 @@ def count_page(path: str, *, address: str) -> Usage | None:
     exceeded: Usage | None = caches["process"].get(remembered)
     if exceeded is not None and exceeded.ends_at > time.time():
         return exceeded
-    usage = count(RateLimitScope("pages", rate, network))
+    usage = count_request(RateLimitScope("pages", rate, network))
     if usage is not None and usage.exceeded:
         caches["process"].set(remembered, usage, usage.seconds_left)
     return usage
 
 
-def count(scope: RateLimitScope) -> Usage | None:
+def count_request(scope: RateLimitScope) -> Usage | None:
     """Count a request; return None when the counters cannot be reached and the scope fails open.
 
     Raises LimiterDown.
@@ -162,18 +162,18 @@ def count_attempt(scope: RateLimitScope) -> Usage | None:
     return _count(scope, failures)
 
 
-def forgive(scope: RateLimitScope) -> None:
+def forgive_failure(scope: RateLimitScope) -> None:
     """Take an attempt off the failures again."""
     _usage_of(_successes(scope))
 
 
-def forget(scope: RateLimitScope) -> None:
+def forget_counts(scope: RateLimitScope) -> None:
     """Reset the failures. Raises LimiterDown."""
     try:
         successes = _usage_of(_successes(scope), increment=False)
         attempts = _usage_of(scope, increment=False)
         for _ in range(attempts.count - successes.count):
-            forgive(scope)
+            forgive_failure(scope)
     except (DatabaseError, OSError) as error:
         raise LimiterDown(retryAfter=RETRY_AFTER_SECONDS) from error
 

@@ -1,8 +1,7 @@
 """This machine and process: processors, memory, disk, names."""
 
 from apps.core.machine.cpus import bind_to_processor, cpu_count
-from apps.core.machine.disk import free_bytes as free_disk_bytes
-from apps.core.machine.disk import is_nearly_full as is_disk_nearly_full
+from apps.core.machine.disk import free_disk_bytes, is_disk_nearly_full
 from apps.core.machine.process import MACHINE, memory_limit, process_name
 
 __all__ = [

@@ -7,13 +7,13 @@ from pathlib import Path
 from django.conf import settings
 
 
-def is_nearly_full() -> bool:
+def is_disk_nearly_full() -> bool:
     """Return whether free space is below the reserve; always False for an external database."""
     reserve: int = settings.DISK_RESERVE
-    return reserve > 0 and free_bytes() < reserve
+    return reserve > 0 and free_disk_bytes() < reserve
 
 
-def free_bytes() -> int:
+def free_disk_bytes() -> int:
     return shutil.disk_usage(_data_folder()).free
 
 

@@ -8,20 +8,20 @@ from apps.core.requests.addresses import (
     read_network,
 )
 from apps.core.requests.etags import ANY_STATE, Expectation, tag_of
-from apps.core.requests.event_stream import MEDIA_TYPE as EVENT_STREAM
-from apps.core.requests.event_stream import EventStream, Notice, attach_stream, get_event_stream
-from apps.core.requests.event_stream import hint as stream_hint
-from apps.core.requests.event_stream import message as stream_message
-from apps.core.requests.long_poll import LongPoll, get_long_poll
-from apps.core.requests.long_poll import attach as attach_long_poll
-from apps.core.requests.request_id import HEADER as REQUEST_ID_HEADER
-from apps.core.requests.request_id import begin as begin_request_id
-from apps.core.requests.request_id import current as current_request_id
-from apps.core.requests.request_origin import current as current_origin
-from apps.core.requests.request_origin import is_forwarded, proven_by
-from apps.core.requests.strict_json import MAX_NUMBER
-from apps.core.requests.strict_json import read as read_json
-from apps.core.requests.wire_json import dumps as dump_json
+from apps.core.requests.event_stream import (
+    EVENT_STREAM,
+    EventStream,
+    Notice,
+    attach_stream,
+    get_event_stream,
+    stream_hint,
+    stream_message,
+)
+from apps.core.requests.long_poll import LongPoll, attach_long_poll, get_long_poll
+from apps.core.requests.request_id import REQUEST_ID_HEADER, begin_request_id, current_request_id
+from apps.core.requests.request_origin import current_origin, is_forwarded, proven_by
+from apps.core.requests.strict_json import MAX_NUMBER, read_json
+from apps.core.requests.wire_json import dump_json
 
 __all__ = [
     "ANY_STATE",

@@ -12,7 +12,7 @@ from typing import Final
 import orjson
 from django.http import HttpResponse
 
-MEDIA_TYPE: Final = "text/event-stream"
+EVENT_STREAM: Final = "text/event-stream"
 _ATTRIBUTE: Final = "event_stream"
 
 # Channel and payload of a PostgreSQL notification.
@@ -34,15 +34,15 @@ class EventStream:
     read: Callable[[], bytes]
 
 
-def message(type: str, data: bytes, *, id: int | None = None) -> bytes:
+def stream_message(type: str, data: bytes, *, id: int | None = None) -> bytes:
     """Return a message of the stream; `data` is JSON in one line."""
     head = b"" if id is None else b"id: %d\n" % id
     return b"%sevent: %s\ndata: %s\n\n" % (head, type.encode(), data)
 
 
-def hint(type: str, **data: str) -> bytes:
+def stream_hint(type: str, **data: str) -> bytes:
     """Return a message without an id, so that a client that missed it does not get it again."""
-    return message(type, orjson.dumps(data))
+    return stream_message(type, orjson.dumps(data))
 
 
 def attach_stream(response: HttpResponse, stream: EventStream) -> None:

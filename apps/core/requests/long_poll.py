@@ -30,7 +30,7 @@ class LongPoll:
     headers: Mapping[str, str]
 
 
-def attach(response: HttpResponse, long_poll: LongPoll) -> None:
+def attach_long_poll(response: HttpResponse, long_poll: LongPoll) -> None:
     setattr(response, _ATTRIBUTE, long_poll)
 
 

@@ -75,6 +75,6 @@ def proven_by(session_id: str) -> None:
     _current.set(replace(_current.get(), session_id=session_id))
 
 
-def current() -> Origin:
+def current_origin() -> Origin:
     """Return the current origin, empty outside of a request."""
     return _current.get()

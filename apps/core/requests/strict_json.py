@@ -29,7 +29,7 @@ class _Refused:
         self.reason, self.value = reason, value
 
 
-def read(body: bytes) -> object:
+def read_json(body: bytes) -> object:
     """Return the document in `body`. Raise `InvalidInput` with the path of the first fault."""
     try:
         document = json.loads(

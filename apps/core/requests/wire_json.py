@@ -11,7 +11,7 @@ from apps.core.times import wire_time
 _OPTIONS: Final = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_SERIALIZE_NUMPY
 
 
-def dumps(value: object) -> bytes:
+def dump_json(value: object) -> bytes:
     """Return JSON with dates as ISO 8601 with Z and Decimals as numbers; a NaN is a programming
     error upstream.
     """

@@ -67,7 +67,7 @@ class MasterFormat:
 _FORMATS: Final = (
     MasterFormat(kite.SOURCE, kite.COLUMNS, kite.read),
     MasterFormat(upstox.SOURCE, upstox.COLUMNS, upstox.read),
-    MasterFormat(upstox.SOURCE, upstox.JSON_COLUMNS, upstox.read_json),
+    MasterFormat(upstox.SOURCE, upstox.JSON_COLUMNS, upstox.read_json_row),
     MasterFormat(angel.SOURCE, angel.COLUMNS, angel.read),
     MasterFormat(dhan.SOURCE, dhan.COLUMNS, dhan.read),
     MasterFormat(dhan.SOURCE, dhan.DETAILED_COLUMNS, dhan.read_detailed),

@@ -107,7 +107,7 @@ def _wrapped(
         key = _key_of(request)
         if key is None:
             return method(view, request, *args, **kwargs)
-        credential = request_origin.current().session_id if holds_secret else ""
+        credential = request_origin.current_origin().session_id if holds_secret else ""
         with transaction.atomic():
             row, is_new = _claimed(request, key, credential=credential, now=server_clock.now())
             if not is_new:

@@ -84,7 +84,7 @@ def read(record: Record, line: int) -> InstrumentRow:
     )
 
 
-def read_json(record: Record, line: int) -> InstrumentRow:
+def read_json_row(record: Record, line: int) -> InstrumentRow:
     listed, kind = text(record, "segment"), text(record, "instrument_type")
     venue = market(_MARKETS, listed)
     alias, key = rows.required(record, "trading_symbol"), text(record, "instrument_key")
