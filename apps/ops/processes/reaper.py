@@ -1,4 +1,4 @@
-"""A thread of every worker process that repairs the work of lost workers, every few seconds."""
+"""A thread in which a process reports itself and, in workers, repairs the work of lost ones."""
 
 import logging
 import threading
@@ -49,7 +49,7 @@ def _run(reapers: Sequence[Reap], stop: threading.Event, every: float) -> None:
     A warning is logged when a reaper begins to fail, and not again until it has succeeded.
     """
     failing: set[Reap] = set()
-    while not stop.wait(every):
+    while True:
         for reap in reapers:
             try:
                 reap(now=database.now())
@@ -62,4 +62,6 @@ def _run(reapers: Sequence[Reap], stop: threading.Event, every: float) -> None:
                     )
                 failing.add(reap)
                 connection.close()
-    connection.close()
+        connection.close()
+        if stop.wait(every):
+            return

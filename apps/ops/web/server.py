@@ -5,22 +5,19 @@ finishes its requests within a few seconds.
 """
 
 import asyncio
-import logging
 import resource
 import signal
 import socket
 import sys
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import uvicorn
-from django.db import Error, connection
-from django.utils import timezone
 
 from apps.core import machine
 from apps.ops.database import timeouts
 from apps.ops.processes import presence
+from apps.ops.processes.reaper import reaping
 from apps.ops.processes.supervisor import Child, Heartbeat
 
 if TYPE_CHECKING:
@@ -37,9 +34,6 @@ _SECONDS_KEPT_ALIVE: Final = 5
 # For the requests that are being answered when the service stops.
 _SECONDS_TO_FINISH: Final = 3
 _SECONDS_BETWEEN_BEATS: Final = 1.0
-_SECONDS_BETWEEN_SIGNS: Final = 5.0
-
-log = logging.getLogger(__name__)
 
 
 class Server(uvicorn.Server):
@@ -115,8 +109,8 @@ def serve(
     # leaves the list of expected processes.
     for stop_signal in (signal.SIGINT, signal.SIGTERM):
         signal.signal(stop_signal, server.handle_exit)
-    with presence.present("web") as tell:
-        application.tasks += [partial(keep_beating, heartbeat), partial(report, tell)]
+    application.tasks.append(partial(keep_beating, heartbeat))
+    with presence.present("web") as beat, reaping(beat):
         server.run(sockets=[listener])
 
 
@@ -125,19 +119,3 @@ async def keep_beating(heartbeat: Heartbeat) -> None:
     while True:
         heartbeat.beat()
         await asyncio.sleep(_SECONDS_BETWEEN_BEATS)
-
-
-async def report(tell: Callable[..., int]) -> None:
-    """Report this process every few seconds, in a thread: the event loop never waits."""
-    while True:
-        await asyncio.to_thread(_tell, tell)
-        await asyncio.sleep(_SECONDS_BETWEEN_SIGNS)
-
-
-def _tell(tell: Callable[..., int]) -> None:
-    try:
-        tell(now=timezone.now())
-    except Error as error:
-        log.debug("nobody hears of this process: %s", error)  # requests say so themselves
-    finally:
-        connection.close()
