@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema_rs
 from django.urls import Resolver404, resolve
 
-from apps.algorithms.steps import STEPS
+from apps.algorithms.configuration import STEPS
 from apps.core.api.resources import schema
 from apps.engine.results.wire_units import FIELD_UNITS
 from apps.engine.units import DECIMALS, Unit

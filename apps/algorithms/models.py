@@ -9,14 +9,14 @@ from django.db.models import F, FloatField, IntegerField, JSONField, Q, TextFiel
 from django.db.models.fields.json import KT, KeyTransform
 from django.db.models.functions import Cast
 
+from apps.algorithms.algorithm_names import MAX_NAME
+from apps.algorithms.configuration import STEPS, Configuration
 from apps.algorithms.lifecycle import (
     ALGORITHM_TRANSITIONS,
     AlgorithmStatus,
     AlgorithmTransition,
 )
-from apps.algorithms.naming import MAX_NAME
 from apps.algorithms.performance import paper_performance
-from apps.algorithms.steps import STEPS, Configuration
 from apps.core.database import IdField, is_id
 from apps.core.errors import Code, ServiceError
 

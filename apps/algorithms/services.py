@@ -9,18 +9,18 @@ from django.db import transaction
 from django.db.models import Max, QuerySet
 
 from apps.accounts.models import User
-from apps.algorithms import lifecycle, steps
-from apps.algorithms.lifecycle import AlgorithmStatus, AlgorithmTransition
-from apps.algorithms.models import Algorithm, StatusChange, Version
-from apps.algorithms.naming import copy_of, number_in, numbered
-from apps.algorithms.performance.alerts import Alerts
-from apps.algorithms.steps import (
+from apps.algorithms import configuration, lifecycle
+from apps.algorithms.algorithm_names import copy_of, number_in, numbered
+from apps.algorithms.configuration import (
     STEPS,
     AlgorithmIncomplete,
     Configuration,
     to_fault,
     unfinished_steps,
 )
+from apps.algorithms.lifecycle import AlgorithmStatus, AlgorithmTransition
+from apps.algorithms.models import Algorithm, StatusChange, Version
+from apps.algorithms.performance.alerts import Alerts
 from apps.algorithms.study_results import keep_monte_carlo, keep_walk_forward
 from apps.algorithms.warnings import warnings_of
 from apps.core import audit, limits
@@ -339,7 +339,7 @@ def _transition_of_save(
 
     Raises InvalidInput for errors in the `sent` steps.
     """
-    complete = steps.is_complete(algorithm.configuration, sent=sent)
+    complete = configuration.is_complete(algorithm.configuration, sent=sent)
     return lifecycle.after_save(AlgorithmStatus(algorithm.status), complete=complete)
 
 

@@ -15,7 +15,7 @@ from apps.core.errors import Code, NotFound, ServiceError
 from apps.core.times import INDIA
 from apps.engine.candles import MAX_LENGTH, InvalidSymbol, Symbol, parse_symbol
 from apps.symbols import queries
-from apps.symbols.importers import sample
+from apps.symbols.importers import bundled_sample
 from apps.symbols.models import (
     CASH,
     Instrument,
@@ -351,7 +351,7 @@ class SeedCounts:
 @transaction.atomic
 def seed_sample() -> SeedCounts:
     """Import the bundled sample. Instruments that a master has described since stay unchanged."""
-    rows = sample.sample_instruments()
+    rows = bundled_sample.sample_instruments()
     stored = Instrument.objects.in_bulk([row.symbol for row in rows], field_name="symbol")
     added = [row for row in rows if row.symbol not in stored]
     changed = [row for row in rows if row.symbol in stored and _differs(row, stored[row.symbol])]

@@ -2,6 +2,7 @@
 
 import pytest
 
+from apps.algorithms.algorithm_names import copy_of, number_in, numbered
 from apps.algorithms.lifecycle import (
     ALGORITHM_TRANSITIONS,
     LISTED_STATUSES,
@@ -9,7 +10,6 @@ from apps.algorithms.lifecycle import (
     after_save,
     is_editable,
 )
-from apps.algorithms.naming import copy_of, number_in, numbered
 
 
 @pytest.mark.parametrize(

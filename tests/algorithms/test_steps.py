@@ -1,6 +1,6 @@
 """The engine's findings about the steps, in the service's words."""
 
-from apps.algorithms.steps import to_fault
+from apps.algorithms.configuration import to_fault
 from apps.core.errors import Fault
 from apps.engine.language import strategy
 

@@ -8,9 +8,9 @@ from django.db import connection
 
 from apps.accounts.models import User
 from apps.algorithms import services
+from apps.algorithms.configuration import STEPS
 from apps.algorithms.models import Algorithm
 from apps.algorithms.performance import paper_performance
-from apps.algorithms.steps import STEPS
 from tests import make
 from tests.conftest import Api
 from tests.error_responses import assert_error

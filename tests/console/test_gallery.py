@@ -10,8 +10,8 @@ import pytest
 
 from apps.accounts.models import User
 from apps.algorithms import services
+from apps.algorithms.configuration import STEPS
 from apps.algorithms.serializers.examples import EXAMPLE_STEPS
-from apps.algorithms.steps import STEPS
 from apps.console.describing.gallery import STRATEGIES
 from apps.ops.demo.walkthrough import DEMO_ALGORITHM
 from tests import make, openapi

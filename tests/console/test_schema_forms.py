@@ -3,8 +3,8 @@
 import pytest
 
 from apps.accounts.models import User
+from apps.algorithms.configuration import STEPS
 from apps.algorithms.models import Algorithm
-from apps.algorithms.steps import STEPS
 from apps.console.describing.algorithms import STEPS_FORM
 from apps.console.describing.gallery import STRATEGIES, GalleryStrategy
 from apps.console.schema_forms import form_of, read_form

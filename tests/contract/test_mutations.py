@@ -14,8 +14,8 @@ import pytest
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from apps.accounts.models import User
+from apps.algorithms.configuration import STEPS
 from apps.algorithms.models import Algorithm
-from apps.algorithms.steps import STEPS
 from apps.backtests.models import Backtest
 from tests import make
 from tests.backtests.price_series import wave_candles

@@ -18,8 +18,8 @@ from rest_framework.test import APIClient
 
 from apps.accounts import tasks as export_tasks
 from apps.accounts.models import User
+from apps.algorithms.configuration import STEPS
 from apps.algorithms.serializers import examples
-from apps.algorithms.steps import STEPS
 from apps.core.api import resources
 from apps.core.api.resources import schema
 from apps.core.errors import Code

@@ -8,7 +8,7 @@ from django.core.management import get_commands
 from django.urls import URLPattern, get_resolver
 
 from apps.engine.candles import IST
-from apps.market.importers.sample import samples
+from apps.market.importers.generated_sample import samples
 from tests.contract.readmes import PAGES, folder_of, section
 from tests.processes import PROJECT
 

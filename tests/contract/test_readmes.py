@@ -28,7 +28,7 @@ from apps.accounts.models import User
 from apps.algorithms import services
 from apps.core import audit
 from apps.core.models import AuditRecord
-from apps.market.importers.sample import samples
+from apps.market.importers.generated_sample import samples
 from apps.ops.database import backups
 from tests import make, openapi
 from tests.backtests.price_series import wave_candles

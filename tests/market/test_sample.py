@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from apps.engine.candles import Candles, ist_day
 from apps.engine.candles.resampling import resample
-from apps.market.importers.sample import FIRST_DAY_OF_MINUTES, samples
+from apps.market.importers.generated_sample import FIRST_DAY_OF_MINUTES, samples
 from apps.market.rulebook.sessions import sessions_of
 from tests.market.bars import are_same_candles
 from tests.market.test_sample_proofs import LAGS, SPANS, autocorrelation, variance_ratios

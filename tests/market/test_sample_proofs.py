@@ -20,7 +20,7 @@ from apps.engine.candles.resampling import resample
 from apps.engine.language.strategy import Strategy, higher_timeframe_warmups, parse
 from apps.engine.simulation.simulate import simulate
 from apps.market.importers import ImportOptions, read_one_series
-from apps.market.importers.sample import samples
+from apps.market.importers.generated_sample import samples
 from apps.market.rulebook.contracts import bundled_market_rules
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]

@@ -9,7 +9,7 @@ from django.core.management import call_command
 
 from apps.engine.candles.symbols import parse_symbol
 from apps.symbols import services
-from apps.symbols.importers import sample
+from apps.symbols.importers import bundled_sample
 from apps.symbols.models import Instrument, Type
 from tests.symbols.instruments import equity
 
@@ -44,7 +44,7 @@ def test_what_a_master_has_described_is_left_alone() -> None:
 
 
 def test_every_row_is_well_formed_and_says_where_it_comes_from() -> None:
-    rows = sample.sample_instruments()
+    rows = bundled_sample.sample_instruments()
     assert len({row.symbol for row in rows}) == len(rows)
     for row in rows:
         assert parse_symbol(row.symbol).type == "equity"
@@ -55,7 +55,7 @@ def test_every_row_is_well_formed_and_says_where_it_comes_from() -> None:
 def test_the_shares_agree_with_the_exchange_s_list(market_data: Path) -> None:
     with (market_data / "nse_equity_l_2026-01.csv").open(newline="") as lines:
         listed = {row["SYMBOL"]: row for row in csv.DictReader(lines, skipinitialspace=True)}
-    shares = [row for row in sample.sample_instruments() if row.type == Type.EQUITY]
+    shares = [row for row in bundled_sample.sample_instruments() if row.type == Type.EQUITY]
     assert len(shares) == 63
     for row in shares:
         assert row.isin == listed[row.exchange_name]["ISIN NUMBER"]

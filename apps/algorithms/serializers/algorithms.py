@@ -13,12 +13,12 @@ from drf_spectacular.utils import (
 from rest_framework import serializers
 from rest_framework.serializers import BooleanField, CharField, IntegerField
 
+from apps.algorithms.algorithm_names import MAX_NAME
+from apps.algorithms.configuration import STEPS, STRATEGY_TYPES
 from apps.algorithms.lifecycle import LISTED_STATUSES, AlgorithmStatus
-from apps.algorithms.naming import MAX_NAME
 from apps.algorithms.performance import paper_performance
 from apps.algorithms.performance.alerts import ACTIONS
 from apps.algorithms.serializers import examples
-from apps.algorithms.steps import STEPS, STRATEGY_TYPES
 from apps.algorithms.study_results import MOST_WALK_FORWARDS, with_engine_notes
 from apps.core.api.resources import (
     ID_EXAMPLE,

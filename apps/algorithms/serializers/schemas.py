@@ -7,7 +7,7 @@ fields of any kind.
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from apps.algorithms.steps import STEPS
+from apps.algorithms.configuration import STEPS
 from apps.core.api.resources import Schema, ref, text_pattern
 from apps.engine.language import Strategy
 from apps.symbols.serializers import SYMBOL

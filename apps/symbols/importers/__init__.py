@@ -3,6 +3,9 @@
 Other apps import only these names.
 """
 
+from apps.symbols.importers.bundled_sample import (
+    sample_instruments,
+)
 from apps.symbols.importers.master import (
     read_master,
 )
@@ -24,9 +27,6 @@ from apps.symbols.importers.report import (
 )
 from apps.symbols.importers.rows import (
     RejectedRow,
-)
-from apps.symbols.importers.sample import (
-    sample_instruments,
 )
 from apps.symbols.importers.shares import (
     rank_of,

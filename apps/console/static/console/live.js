@@ -29,7 +29,6 @@
   let state = "";
   let reconnect = () => {};
 
-  // ---------------------------------------------------------------------------------- the page
 
   // The first change is told at once; what comes within the interval after it, or while nobody sees
   // the page, is told once later.
@@ -69,7 +68,6 @@
     }
   };
 
-  // ---------------------------------------------------------------------------------- other tabs
 
   const share = (message) => {
     receive(message);
@@ -89,7 +87,6 @@
     };
   }
 
-  // ---------------------------------------------------------------------------------- the stream
 
   // A wait ends early when the browser is back on the network.
   const pause = (milliseconds) =>

@@ -26,10 +26,10 @@ from apps.market.candles.writing import (
     WriteCounts,
 )
 from apps.market.importers import CandleImport, ImportOptions, StampSide, read_candle_files
+from apps.market.importers.generated_sample import samples
 from apps.market.importers.judging import judged
 from apps.market.importers.loader import CandleLoader
 from apps.market.importers.report import lines_of
-from apps.market.importers.sample import samples
 from apps.market.rulebook.calendars import calendars_of
 from apps.symbols.services import symbol_finder
 

@@ -4,7 +4,6 @@
   const { equity, prices, symbols, trades } = JSON.parse(byId("data").textContent);
   const { createChart, BaselineSeries, LineSeries, CandlestickSeries, LineStyle } = LightweightCharts;
 
-  /* ------------------------------------------------------------------------------------- columns */
 
   /* Columns of times and of closes have a first value and then the differences (charts.py). */
   const summed = (differences) => {
@@ -32,7 +31,6 @@
     }));
   }
 
-  /* ------------------------------------------------------------------------------------- formats */
 
   const number = (digits, options) => {
     const form = new Intl.NumberFormat("en-IN", {
@@ -54,7 +52,6 @@
   const side = (row) => (trades.side[row] > 0 ? "Long" : "Short");
   const tone = (value) => (value > 0 ? "gain" : value < 0 ? "loss" : "");
 
-  /* -------------------------------------------------------------------------------------- charts */
 
   const charts = [];
   let colors = {};
@@ -116,7 +113,6 @@
     );
   };
 
-  /* -------------------------------------------------------------------------------------- equity */
 
   const drawEquity = () => {
     if (!equity.time.length) return;
@@ -175,7 +171,6 @@
     });
   };
 
-  /* -------------------------------------------------------------------------------------- prices */
 
   /* The index of the last candle that starts at or before a time. */
   const candleAt = (starts, time) => {
@@ -350,7 +345,6 @@
     };
   };
 
-  /* -------------------------------------------------------------------------------------- trades */
 
   const listTrades = (showOnChart) => {
     const plain = (name) => trades[name];
@@ -454,7 +448,6 @@
     showPage();
   };
 
-  /* ---------------------------------------------------------------------------------------- page */
 
   const draw = () => {
     drawEquity();
