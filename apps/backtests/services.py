@@ -1,6 +1,6 @@
 """Submit, read, cancel, rename and delete backtests; operators can cancel and retry any."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Final
 
@@ -357,6 +357,23 @@ def equity(*, owner: User, backtest_id: str, points: int) -> list[dict[str, obje
     (rule 15).
     """
     return results.equity_points(read(owner=owner, backtest_id=backtest_id), points)
+
+
+def all_trades(
+    *, owner: User, backtest_id: str, symbol: str | None
+) -> Iterator[list[dict[str, object]]]:
+    """Return all trades, or all of a symbol, in blocks that are read one by one.
+
+    Raises BacktestNotFound, InvalidInput.
+    """
+    backtest = read(owner=owner, backtest_id=backtest_id)
+    index = None if symbol is None else results.symbol_index(symbol, backtest)
+    return results.trade_blocks(backtest, index)
+
+
+def whole_equity(*, owner: User, backtest_id: str) -> Iterator[list[dict[str, object]]]:
+    """Return the equity at every bar, in blocks. Raises BacktestNotFound."""
+    return results.equity_blocks(read(owner=owner, backtest_id=backtest_id))
 
 
 @transaction.atomic

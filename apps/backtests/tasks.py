@@ -139,5 +139,5 @@ def trades_of_backtests(owner_id: str) -> Iterator[files.DataRow]:
 
     completed = Backtest.objects.filter(owner_id=owner_id, status=BacktestStatus.COMPLETED)
     for backtest in completed.order_by("pk").only("pk", "symbols").iterator():
-        for trade in results.all_trades(backtest):
-            yield {"backtestId": backtest.pk, **trade}
+        for trades in results.trade_blocks(backtest):
+            yield from ({"backtestId": backtest.pk, **trade} for trade in trades)

@@ -2,7 +2,7 @@
 
 import secrets
 
-from django.http import HttpResponse
+from django.http import HttpResponse, StreamingHttpResponse
 from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
 from rest_framework.request import Request
@@ -28,6 +28,7 @@ from apps.backtests.serializers import (
     BacktestSerializer,
     EquityQuery,
     EquitySerializer,
+    ResultArrow,
     ResultTable,
     TradeSerializer,
     TradesQuery,
@@ -42,11 +43,14 @@ from apps.core.api.resources import (
     OwnedViewSet,
     Page,
     PageQuery,
+    WholeQuery,
     growing,
     idempotent,
     ordering,
     page_with,
     refuses,
+    send_whole,
+    whole_list,
 )
 from apps.engine.studies import MOST_SEED
 from apps.market.rulebook import SymbolNotTradable
@@ -196,35 +200,45 @@ class BacktestViewSet(OwnedViewSet):
 
     @extend_schema(
         operation_id="listTrades",
-        parameters=[TradesQuery],
+        parameters=[TradesQuery, WholeQuery],
         responses=TradeSerializer(many=True),
     )
-    @action(detail=True, renderer_classes=[JsonRenderer, ResultTable])
-    def trades(self, request: Request, backtest_id: str) -> Response:
+    @action(detail=True, renderer_classes=[JsonRenderer, ResultTable, ResultArrow])
+    def trades(self, request: Request, backtest_id: str) -> Response | StreamingHttpResponse:
         """List the trades of a backtest, in the order of their exits.
 
-        With `Accept: text/csv` the same page as a table; headers link to the other pages.
+        With `Accept: text/csv` or Arrow the same page as a table; headers link to the other pages.
+        With `whole=true` the table has all of them.
         """
-        query = self.query(PageQuery)
+        query, symbol = self.query(PageQuery), self.query(TradesQuery).get("symbol")
+        if whole_list(request, instead_of=("page", "limit")):
+            blocks = services.all_trades(owner=self.owner, backtest_id=backtest_id, symbol=symbol)
+            return send_whole(request, "data", blocks)
         page = Page(number=query["page"], limit=query["limit"])
         trades, total = services.trades(
             owner=self.owner,
             backtest_id=backtest_id,
-            symbol=self.query(TradesQuery).get("symbol"),
+            symbol=symbol,
             rows=page.rows,
         )
         return Response(page_with(trades, page, total=total))
 
     @extend_schema(
-        operation_id="readEquity", parameters=[EquityQuery], responses={200: EquitySerializer}
+        operation_id="readEquity",
+        parameters=[EquityQuery, WholeQuery],
+        responses={200: EquitySerializer},
     )
-    @action(detail=True, renderer_classes=[JsonRenderer, ResultTable])
-    def equity(self, request: Request, backtest_id: str) -> Response:
+    @action(detail=True, renderer_classes=[JsonRenderer, ResultTable, ResultArrow])
+    def equity(self, request: Request, backtest_id: str) -> Response | StreamingHttpResponse:
         """Get the equity curve of a backtest.
 
         Each point keeps the low, the high and the largest drawdown of its bars. With `Accept:
-        text/csv` the points are a table. It is empty before the backtest is completed.
+        text/csv` or Arrow the points are a table, and with `whole=true` it has a point for each
+        bar. It is empty before the backtest is completed.
         """
+        if whole_list(request, instead_of=("points",)):
+            blocks = services.whole_equity(owner=self.owner, backtest_id=backtest_id)
+            return send_whole(request, "points", blocks)
         points = services.equity(
             owner=self.owner,
             backtest_id=backtest_id,

@@ -1,20 +1,31 @@
 """/api/market: history, sessions and charges."""
 
+from django.http import StreamingHttpResponse
 from drf_spectacular.utils import extend_schema
+from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.core.api.resources import OwnedViewSet
+from apps.core.api.resources import (
+    JsonRenderer,
+    OwnedViewSet,
+    WholeQuery,
+    send_whole,
+    whole_list,
+)
 from apps.market.candles import coverage, reading
 from apps.market.candles.coverage import MOST_INSPECTED
 from apps.market.rulebook import notes, rule_sets
 from apps.market.serializers.candles import (
+    CandleArrow,
     CandlesQuery,
     CandlesSerializer,
+    CandleTable,
     CoverageQuery,
     CoverageSerializer,
     SeriesQuery,
     SeriesSerializer,
+    candle_rows,
 )
 from apps.market.serializers.rulebook import (
     ChargeRatesQuery,
@@ -28,25 +39,37 @@ from apps.market.serializers.rulebook import (
 
 @extend_schema(tags=["market"])
 class MarketViewSet(OwnedViewSet):
+    def get_renderers(self) -> list[BaseRenderer]:
+        if self.action == "candles":
+            return [JsonRenderer(), CandleTable(), CandleArrow()]
+        return super().get_renderers()
+
     @extend_schema(
-        operation_id="readCandles", parameters=[CandlesQuery], responses={200: CandlesSerializer}
+        operation_id="readCandles",
+        parameters=[CandlesQuery, WholeQuery],
+        responses={200: CandlesSerializer},
     )
-    def candles(self, request: Request) -> Response:
+    def candles(self, request: Request) -> Response | StreamingHttpResponse:
         """List candles of one symbol.
 
         The first `limit` candles from `from` on; without `from` the last ones. Unless `adjusted` is
         false, prices and volumes are adjusted for the known splits and bonuses to the newest stored
-        day; `adjustedFor` lists the corporate actions with an effect on them.
+        day; `adjustedFor` lists the corporate actions with an effect on them. With `Accept:
+        text/csv` or Arrow the candles are a table, and with `whole=true` it has all of the range.
         """
         query = self.query(CandlesQuery)
         symbol, timeframe = query["symbol"], query["timeframe"]
+        start, end = query.get("start"), query.get("end")
+        adjusted = query["adjusted"] == "true"
+        if whole_list(request, instead_of=("limit",)):
+            pieces = reading.read_whole(symbol, timeframe, start=start, end=end, adjusted=adjusted)
+            answers = (
+                CandlesSerializer.render({"symbol": symbol, "timeframe": timeframe, "priced": part})
+                for part in pieces
+            )
+            return send_whole(request, "candles", map(candle_rows, answers))
         priced = reading.read_page(
-            symbol,
-            timeframe,
-            start=query.get("start"),
-            end=query.get("end"),
-            limit=query["limit"],
-            adjusted=query["adjusted"] == "true",
+            symbol, timeframe, start=start, end=end, limit=query["limit"], adjusted=adjusted
         )
         answer = {"symbol": symbol, "timeframe": timeframe, "priced": priced}
         return Response(CandlesSerializer.render(answer))

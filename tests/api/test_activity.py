@@ -1,14 +1,17 @@
 """An algorithm's positions and activity, read by its owner; closing and cancelling by hand."""
 
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 from apps.accounts.models import User
+from apps.core.api.resources import views
 from apps.core.models import AuditRecord
 from apps.engine.kernel.codes import CLOSE_LONG, ENTER_LONG
 from apps.trading.live.commit import pending_cancels, pending_closes
 from apps.trading.models import Order, Position
+from tests.api.whole_tables import text, whole_arrow, whole_csv
 from tests.conftest import Api
 from tests.error_responses import assert_error
 from tests.trading.stepped_run import Stepper, make_stepper, play
@@ -95,6 +98,21 @@ def test_they_are_tables_too(api: Api, alice: User, holder: Stepper, listing: st
     assert head.startswith("id,runId,symbol,side")
     assert len(lines) == api(alice).get(path(holder, listing)).json()["pagination"]["total"]
     assert answer["X-Total-Count"] == str(len(lines))
+
+
+@pytest.mark.parametrize("listing", ["orders", "trades"])
+@pytest.mark.parametrize("order", ["", "&sort=symbol&order=asc"])
+def test_all_of_them_come_in_one_table(
+    api: Api, alice: User, holder: Stepper, listing: str, order: str
+) -> None:
+    client, asked = api(alice), path(holder, listing) + "?whole=true" + order
+    listed = client.get(path(holder, listing) + "?" + order).json()["data"]
+    names = [name for name in listed[0] if name not in ("cancelRequestedAt", "chargesByKind")]
+    rows = [{name: row[name] for name in names} for row in listed]
+    assert len(rows) > 2 or listing == "trades"
+    with patch.object(views, "ROWS_PER_PART", 2):
+        assert whole_csv(client, asked) == [text(row) for row in rows]
+        assert whole_arrow(client, asked) == rows
 
 
 def test_links_of_a_table_keep_what_was_asked(api: Api, alice: User, holder: Stepper) -> None:

@@ -10,6 +10,7 @@ from rest_framework.test import APIClient
 from apps.accounts.models import User
 from apps.market.candles import corporate_actions
 from apps.market.candles.corporate_actions import ActionRow
+from tests.api.whole_tables import whole_arrow, whole_csv
 from tests.error_responses import assert_error
 from tests.market.bars import NOW, at, flat_candles, rising_minutes, store_candles
 
@@ -37,6 +38,28 @@ def test_a_candle_is_time_open_high_low_close_volume(client: APIClient) -> None:
         "candles": [["2024-01-31T03:45:00.000Z", 21727.75, 21727.75, 21727.75, 21727.75, 10]],
     }
     assert b"21727.75,21727.75,21727.75,21727.75,10]" in response.content
+
+
+@pytest.mark.parametrize("synthetic", [True, False])
+@pytest.mark.parametrize("timeframe", ["1m", "1d"])
+def test_all_candles_come_in_one_table(client: APIClient, timeframe: str, synthetic: bool) -> None:
+    """They are of several stored periods."""
+    for month in ("2024-01", "2024-02", "2024-03"):
+        store_candles("NSE:SBIN", "1m", rising_minutes(f"{month}-15 09:15", 9), synthetic=synthetic)
+    asked = f"{PATH}?symbol=NSE:SBIN&timeframe={timeframe}"
+    listed = client.get(asked).json()
+    names = ["time", "open", "high", "low", "close", "volume"]
+    rows = [dict(zip(names, candle, strict=True)) for candle in listed["candles"]]
+    arrow = whole_arrow(client, asked + "&whole=true")
+    assert len(arrow) > 1
+    assert [{name: row[name] for name in names} for row in arrow] == rows
+    assert {row["synthetic"] for row in arrow} == {synthetic}
+    if timeframe == "1d":
+        assert [row["date"] for row in arrow] == listed["dates"]
+    assert [row["close"] for row in whole_csv(client, asked + "&whole=true&from=2024-02-01")] == [
+        str(row["close"]) for row in rows if row["time"] > "2024-02"
+    ]
+    assert len(whole_csv(client, asked + "&limit=2")) == 2
 
 
 def test_generated_candles_say_so(client: APIClient) -> None:

@@ -6,9 +6,12 @@ from typing import Any
 import pytest
 
 from apps.accounts.models import User
-from apps.backtests.models import TradeBlock
+from apps.backtests.models import Backtest, TradeBlock
 from apps.backtests.running import results
+from apps.core.api.resources import ARROW
+from apps.engine import CandleSeries
 from tests import make
+from tests.api.whole_tables import text, whole_arrow, whole_csv
 from tests.backtests.price_series import wave_candles
 from tests.backtests.workers import run_queued
 from tests.conftest import Api, client_of
@@ -131,6 +134,70 @@ def test_trades_and_curve_come_as_csv_too(api: Api, alice: User, completed: dict
     assert_error(refused, 400, "VALIDATION_ERROR", field="points")
     mixed = client.get(path, headers={"Accept": "text/csv"})
     assert_error(mixed, 406, "VALIDATION_ERROR", reason="not_acceptable")
+
+
+@pytest.mark.parametrize("query", ["", "&symbol=NSE:NIFTY"])
+def test_all_trades_come_in_one_table(
+    api: Api,
+    alice: User,
+    completed: dict[str, Any],
+    query: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    client, path = api(alice), f"{PATH}/{completed['id']}/trades"
+    listed = client.get(f"{path}?limit=100{query}").json()["data"]
+    split_result(completed["id"], size=3, monkeypatch=monkeypatch)
+    assert whole_csv(client, f"{path}?whole=true{query}") == [text(trade) for trade in listed]
+    assert whole_arrow(client, f"{path}?whole=true{query}") == listed
+
+
+def split_result(backtest_id: str, *, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Store the trades in blocks of another size."""
+    backtest = Backtest.objects.get(pk=backtest_id)
+    trades, curve = results.load_result(backtest)
+    series = backtest.result.candle_series
+    backtest.result.delete()
+    monkeypatch.setattr(results, "TRADES_PER_BLOCK", size)
+    results.save_result(
+        backtest,
+        trades=trades,
+        curve=curve,
+        candle_series=[CandleSeries(**row) for row in series or ()],
+    )
+    assert TradeBlock.objects.filter(result=backtest.pk).count() > 1
+
+
+def test_the_whole_curve_has_every_bar(
+    api: Api, alice: User, completed: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, path = api(alice), f"{PATH}/{completed['id']}/equity"
+    points = client.get(f"{path}?points=5000").json()["points"]
+    assert 100 < len(points) < 5000
+    monkeypatch.setattr(results, "POINTS_PER_BLOCK", 70)
+    assert whole_csv(client, path + "?whole=true") == [text(point) for point in points]
+    assert whole_arrow(client, path + "?whole=true") == points
+
+
+def test_a_whole_table_is_no_page_and_no_json(
+    api: Api, alice: User, completed: dict[str, Any]
+) -> None:
+    client, path = api(alice), f"{PATH}/{completed['id']}"
+    tables = {"Accept": "text/csv"}
+    for below, name in (("trades?limit=3", "limit"), ("equity?points=3", "points")):
+        both = client.get(f"{path}/{below}&whole=true", headers=tables)
+        assert_error(both, 400, "VALIDATION_ERROR", field=name)
+        json = client.get(f"{path}/{below.partition('?')[0]}?whole=true")
+        assert_error(json, 400, "VALIDATION_ERROR", field="whole")
+    unknown = client.get(f"{path}/trades?whole=yes", headers=tables)
+    assert_error(unknown, 400, "VALIDATION_ERROR", field="whole")
+    foreign = client.get(f"{path}/trades?whole=true&symbol=NSE:TCS", headers=tables)
+    assert_error(foreign, 400, "VALIDATION_ERROR", field="symbol")
+
+
+def test_a_page_comes_as_arrow_too(api: Api, alice: User, completed: dict[str, Any]) -> None:
+    client, path = api(alice), f"{PATH}/{completed['id']}/trades?limit=3&page=2"
+    assert whole_arrow(client, path) == client.get(path).json()["data"]
+    assert client.get(path, headers={"Accept": ARROW})["X-Total-Count"]
 
 
 def test_a_table_says_how_many_there_are_and_where_its_neighbours_stand(

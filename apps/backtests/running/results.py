@@ -26,6 +26,7 @@ from apps.engine.results import (
     Array,
     Excursions,
     FillQuality,
+    curve_blocks,
     curve_points,
     daily_returns,
     day_ends,
@@ -34,6 +35,7 @@ from apps.engine.results import (
 )
 
 TRADES_PER_BLOCK: Final = 5_000
+POINTS_PER_BLOCK: Final = 5_000
 
 INSERT_RESULT: Final = (
     "INSERT INTO backtests_backtestresult"
@@ -229,12 +231,19 @@ def trades_page(backtest: Backtest, rows: slice) -> tuple[list[dict[str, object]
     return trades.to_wire(backtest.symbols), total
 
 
-def all_trades(backtest: Backtest) -> Iterator[dict[str, object]]:
-    """Yield every trade, with one block in memory at a time."""
+def trade_blocks(
+    backtest: Backtest, symbol: int | None = None
+) -> Iterator[list[dict[str, object]]]:
+    """Yield every trade, or every trade of the symbol with this index, as clients see them, with
+    one block in memory at a time.
+    """
     first = 0
-    while trades := trades_page(backtest, slice(first, first + TRADES_PER_BLOCK))[0]:
-        yield from trades
-        first += TRADES_PER_BLOCK
+    while rows := TradeBlock.objects.filter(result=backtest.pk, first=first):
+        trades = _unpack_trades(rows)
+        first += len(trades.records)
+        if symbol is not None:
+            trades = trades.select(np.flatnonzero(trades.records["symbol"] == symbol))
+        yield trades.to_wire(backtest.symbols)
 
 
 def trades_page_of_symbol(
@@ -264,6 +273,13 @@ def equity_points(backtest: Backtest, points: int) -> list[dict[str, object]]:
     """
     curves = BacktestResult.objects.filter(pk=backtest.pk).values_list("curve", flat=True)
     return list(chain.from_iterable(curve_points(unpack_array(curve), points) for curve in curves))
+
+
+def equity_blocks(backtest: Backtest) -> Iterator[list[dict[str, object]]]:
+    """Return the equity at every bar, as clients see it, in blocks; none before the backtest is
+    completed.
+    """
+    return curve_blocks(load_curve(backtest), POINTS_PER_BLOCK)
 
 
 def load_result(backtest: Backtest) -> tuple[Trades, Array]:

@@ -19,6 +19,7 @@ from apps.core.api.resources import (
     ID_PATTERN,
     STRING,
     AnswerSerializer,
+    ArrowRenderer,
     ChoiceField,
     DocumentSerializer,
     FlagField,
@@ -434,7 +435,10 @@ class EquitySerializer(DocumentSerializer):
 class ResultTable(TableRenderer):
     """The trades and the equity curve as CSV."""
 
-    columns = {
-        "data": tuple(TradeSerializer().fields),
-        "points": tuple(EquityPointSerializer().fields),
-    }
+    rows = {"data": TradeSerializer, "points": EquityPointSerializer}
+
+
+class ResultArrow(ArrowRenderer):
+    """The trades and the equity curve as Arrow."""
+
+    rows = ResultTable.rows

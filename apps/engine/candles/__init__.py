@@ -1,6 +1,6 @@
-"""Candles: bars of a symbol, their sessions, and the names of symbols.
+"""Candles: bars of a symbol, the sessions that they lie in, and the names of symbols.
 
-Other apps import only these names.
+Other apps use these names alone.
 """
 
 from apps.engine.candles.candles import (

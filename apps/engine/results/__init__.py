@@ -1,6 +1,6 @@
 """Results: the table of metrics, their formulas, breakdowns and units, and results on the wire.
 
-Other apps import only these names.
+Other apps use these names alone.
 """
 
 from apps.engine.kernel.reasons import CHARGE_KINDS, EXIT_REASONS, REDUCTIONS, REJECTIONS, WAITS
@@ -29,7 +29,13 @@ from apps.engine.results.result_data import ResultData
 from apps.engine.results.sharpe import rolling_sharpe_ratio
 from apps.engine.results.table import BENCHMARK, EQUITY, LEAST_DAYS, METRICS, TRADES, least_dates
 from apps.engine.results.trades import net_profits, trade_returns
-from apps.engine.results.wire_records import curve_points, trade_dicts, wire_dates, wire_times
+from apps.engine.results.wire_records import (
+    curve_blocks,
+    curve_points,
+    trade_dicts,
+    wire_dates,
+    wire_times,
+)
 from apps.engine.results.wire_units import FIELD_UNITS, round_for_wire
 from apps.engine.units import Unit, all_rounded, group_digits, rounded, rupees_text
 
@@ -70,6 +76,7 @@ __all__ = [
     "buy_and_hold",
     "by_hour",
     "compare_returns",
+    "curve_blocks",
     "curve_points",
     "daily_returns",
     "day_ends",

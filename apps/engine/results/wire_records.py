@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import isnan
 
 import numpy as np
@@ -102,6 +102,22 @@ def curve_points(curve: Array, points: int) -> list[dict[str, object]]:
         "drawdown": all_rounded(np.maximum.reduceat(drawdowns(equity), first) * 100, Unit.PERCENT),
     }
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def curve_blocks(curve: Array, size: int) -> Iterator[list[dict[str, object]]]:
+    """Yield the points of `curve_points` with a bucket for each row, `size` at a time."""
+    under = drawdowns(curve["equity"])
+    for first in range(0, len(curve), size):
+        rows = slice(first, first + size)
+        equity = all_rounded(curve["equity"][rows], Unit.RUPEES)
+        columns = {
+            "time": wire_times(curve["time"][rows]),
+            "equity": equity,
+            "low": equity,
+            "high": equity,
+            "drawdown": all_rounded(under[rows] * 100, Unit.PERCENT),
+        }
+        yield [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def wire_times(time: NDArray[np.int64]) -> list[str]:

@@ -253,6 +253,23 @@ def read_page(
     return _described(history, _page(history, timeframe, start, end, limit), actions)
 
 
+def read_whole(
+    symbol: str, timeframe: str, *, start: int | None, end: int | None, adjusted: bool
+) -> Iterator[AdjustedCandles]:
+    """Yield the bars of a range by the periods in which they are stored, adjusted as those of
+    `read_page`.
+    """
+    history = history_of(symbol, timeframe)
+    if adjusted:
+        history, _ = adjusted_history_of(symbol, timeframe, until=_ALWAYS)
+    first, stop = -_ALWAYS if start is None else start, _ALWAYS if end is None else end
+    for period in history.periods:
+        if period < stop and _period_after(period, timeframe) > first:
+            bars = history.bars([period]).between(first, stop)
+            if len(bars):
+                yield _described(history, bars)
+
+
 def _page(
     history: BarHistory, timeframe: str, start: int | None, end: int | None, limit: int
 ) -> Candles:

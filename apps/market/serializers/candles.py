@@ -12,12 +12,14 @@ from rest_framework.serializers import BooleanField, CharField, DateField, Integ
 from apps.core.api.resources import (
     MOMENT_EXAMPLE,
     AnswerSerializer,
+    ArrowRenderer,
     ChoiceField,
     MomentField,
     NumberField,
     QueryIntegerField,
     Schema,
     StrictSerializer,
+    TableRenderer,
     TextField,
     example,
 )
@@ -222,6 +224,49 @@ class CandlesSerializer(AnswerSerializer):
             until = wire_time(moment(priced.generated_until))
             answer |= {"synthetic": True, "generatedUntil": until}
         return answer
+
+
+class CandleRowSerializer(AnswerSerializer):
+    """A candle in a table."""
+
+    time = MomentField(help_text="Start of the candle.")
+    date = DateField(help_text="The date in Asia/Kolkata; of a week its Monday.")
+    open = NumberField(help_text="Rupees.")
+    high = NumberField(help_text="Rupees.")
+    low = NumberField(help_text="Rupees.")
+    close = NumberField(help_text="Rupees.")
+    volume = NumberField(help_text="Units.")
+    synthetic = BooleanField(help_text="Whether it is generated.")
+
+
+class CandleTable(TableRenderer):
+    """Candles as CSV."""
+
+    rows = {"candles": CandleRowSerializer}
+
+    def rows_of(self, data: Mapping[str, Any], name: str) -> list[dict[str, object]]:
+        return candle_rows(data)
+
+
+class CandleArrow(ArrowRenderer):
+    """Candles as Arrow."""
+
+    rows = CandleTable.rows
+
+    def rows_of(self, data: Mapping[str, Any], name: str) -> list[dict[str, object]]:
+        return candle_rows(data)
+
+
+def candle_rows(answer: Mapping[str, Any]) -> list[dict[str, object]]:
+    """Return the candles of an answer as rows of a table."""
+    names = ("time", "open", "high", "low", "close", "volume")
+    times = [candle[0] for candle in answer["candles"]]
+    starts = np.array([time.removesuffix("Z") for time in times], "M8[s]").astype(np.int64)
+    until = answer.get("generatedUntil", "")
+    return [
+        {**dict(zip(names, candle, strict=True)), "date": day, "synthetic": time <= until}
+        for candle, day, time in zip(answer["candles"], wire_dates(starts), times, strict=True)
+    ]
 
 
 class SessionCoverageSerializer(AnswerSerializer):

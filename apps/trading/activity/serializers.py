@@ -14,6 +14,7 @@ from apps.core.api.resources import (
     ID_EXAMPLE,
     MOMENT_EXAMPLE,
     AnswerSerializer,
+    ArrowRenderer,
     ChoiceField,
     IdTextField,
     MomentField,
@@ -350,28 +351,24 @@ class StandingSerializer(AnswerSerializer):
 class OrderTable(TableRenderer):
     """Orders as CSV."""
 
-    columns = {
-        "data": (
-            "id",
-            "runId",
-            "symbol",
-            "side",
-            "intent",
-            "type",
-            "price",
-            "quantity",
-            "status",
-            "reason",
-            "barTime",
-            "placedAt",
-            "endedAt",
-            "fillPrice",
-            "charges",
-        )
-    }
+    rows = {"data": OrderSerializer}
+    omitted = ("cancelRequestedAt", "chargesByKind")
+
+
+class OrderArrow(ArrowRenderer):
+    """Orders as Arrow."""
+
+    rows = OrderTable.rows
+    omitted = OrderTable.omitted
 
 
 class TradeTable(TableRenderer):
     """Trades as CSV."""
 
-    columns = {"data": tuple(ExecutedTradeSerializer().fields)}
+    rows = {"data": ExecutedTradeSerializer}
+
+
+class TradeArrow(ArrowRenderer):
+    """Trades as Arrow."""
+
+    rows = TradeTable.rows

@@ -2,6 +2,7 @@
 by hand.
 """
 
+from django.http import StreamingHttpResponse
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.decorators import action
 from rest_framework.request import Request
@@ -16,6 +17,7 @@ from apps.core.api.resources import (
     EmptyBody,
     JsonRenderer,
     OwnedViewSet,
+    WholeQuery,
     growing,
     idempotent,
     ordering,
@@ -31,6 +33,7 @@ from apps.trading.activity.serializers import (
     TRADE_SORTS,
     ExecutedTradeSerializer,
     ExecutedTradesQuery,
+    OrderArrow,
     OrderSerializer,
     OrdersQuery,
     OrderTable,
@@ -39,6 +42,7 @@ from apps.trading.activity.serializers import (
     SignalSerializer,
     SignalsQuery,
     StandingSerializer,
+    TradeArrow,
     TradeTable,
 )
 from apps.trading.activity.services import ExitGoesOn, OrderEnded
@@ -110,14 +114,15 @@ class ActivityViewSet(OwnedViewSet):
 
     @extend_schema(
         operation_id="listOrders",
-        parameters=[OrdersQuery, AFTER],
+        parameters=[OrdersQuery, AFTER, WholeQuery],
         responses=OrderSerializer(many=True),
     )
-    @action(detail=True, renderer_classes=[JsonRenderer, OrderTable])
-    def orders(self, request: Request, algorithm_id: str) -> Response:
+    @action(detail=True, renderer_classes=[JsonRenderer, OrderTable, OrderArrow])
+    def orders(self, request: Request, algorithm_id: str) -> Response | StreamingHttpResponse:
         """List the orders of an algorithm.
 
-        With `Accept: text/csv` the same page as a table; headers link to the other pages.
+        With `Accept: text/csv` or Arrow the same page as a table; headers link to the other pages.
+        With `whole=true` the table has all of them.
         """
         query = self.query(OrdersQuery)
         rows = services.orders(
@@ -131,18 +136,19 @@ class ActivityViewSet(OwnedViewSet):
         )
         rows = rows.order_by(*ordering(query, ORDER_SORTS))
         source = growing(rows, query, ORDER_SORTS, among=among, newest="placed_at")
-        return self.page(source, OrderSerializer)
+        return self.page_or_whole(source, OrderSerializer)
 
     @extend_schema(
         operation_id="listExecutedTrades",
-        parameters=[ExecutedTradesQuery, AFTER],
+        parameters=[ExecutedTradesQuery, AFTER, WholeQuery],
         responses=ExecutedTradeSerializer(many=True),
     )
-    @action(detail=True, renderer_classes=[JsonRenderer, TradeTable])
-    def trades(self, request: Request, algorithm_id: str) -> Response:
+    @action(detail=True, renderer_classes=[JsonRenderer, TradeTable, TradeArrow])
+    def trades(self, request: Request, algorithm_id: str) -> Response | StreamingHttpResponse:
         """List the trades of an algorithm.
 
-        With `Accept: text/csv` the same page as a table; headers link to the other pages.
+        With `Accept: text/csv` or Arrow the same page as a table; headers link to the other pages.
+        With `whole=true` the table has all of them.
         """
         query = self.query(ExecutedTradesQuery)
         rows = services.trades(
@@ -151,7 +157,7 @@ class ActivityViewSet(OwnedViewSet):
         among = services.trades(owner=self.owner, algorithm_id=algorithm_id, symbol=None)
         rows = rows.order_by(*ordering(query, TRADE_SORTS))
         source = growing(rows, query, TRADE_SORTS, among=among, newest="exit_time")
-        return self.page(source, ExecutedTradeSerializer)
+        return self.page_or_whole(source, ExecutedTradeSerializer)
 
     @extend_schema(
         operation_id="listSignals",

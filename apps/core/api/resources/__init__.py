@@ -18,7 +18,7 @@ from apps.core.api.middleware import (
     loggable,
     max_body,
 )
-from apps.core.api.renderers import JsonRenderer, TableRenderer
+from apps.core.api.renderers import JsonRenderer
 from apps.core.api.resources.idempotency import idempotent, idempotent_with_secret
 from apps.core.api.resources.pagination import (
     AFTER,
@@ -75,6 +75,15 @@ from apps.core.api.resources.serializers import (
     StrictSerializer,
     TextField,
 )
+from apps.core.api.resources.tables import (
+    ARROW,
+    ROWS_PER_PART,
+    ArrowRenderer,
+    TableRenderer,
+    WholeQuery,
+    send_whole,
+    whole_list,
+)
 from apps.core.api.resources.upload_fields import UploadSerializer
 from apps.core.api.resources.views import OwnedViewSet, public_page
 
@@ -82,6 +91,7 @@ __all__ = [
     "ACCOUNT",
     "AFTER",
     "API_HEADERS",
+    "ARROW",
     "DEFAULT_LIMIT",
     "ETAG",
     "ID_EXAMPLE",
@@ -95,10 +105,12 @@ __all__ = [
     "NO_FIELDS",
     "OBJECT",
     "REFRESH",
+    "ROWS_PER_PART",
     "SIGNED",
     "STATUS",
     "STRING",
     "AnswerSerializer",
+    "ArrowRenderer",
     "ChoiceField",
     "ChoiceSetField",
     "DocumentSerializer",
@@ -127,6 +139,7 @@ __all__ = [
     "TableRenderer",
     "TextField",
     "UploadSerializer",
+    "WholeQuery",
     "answer_header",
     "declared_length",
     "document",
@@ -147,6 +160,8 @@ __all__ = [
     "refusal_of_http",
     "refuses",
     "render_service_error",
+    "send_whole",
     "server_error",
     "text_pattern",
+    "whole_list",
 ]

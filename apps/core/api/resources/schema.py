@@ -27,7 +27,6 @@ from drf_spectacular.utils import (
 from rest_framework import serializers
 
 from apps.core.api.exceptions import OWN_STATUS, STATUS
-from apps.core.api.renderers import TableRenderer
 from apps.core.api.resources.idempotency import HEADER, REPLAYED
 from apps.core.api.resources.serializers import (
     ChoiceSetField,
@@ -38,6 +37,7 @@ from apps.core.api.resources.serializers import (
     StrictSerializer,
     TextField,
 )
+from apps.core.api.resources.tables import ARROW, TableRenderer
 from apps.core.errors import Code, NotFound, ServiceError
 
 Schema = dict[str, Any]  # a JSON Schema of draft 2020-12, or another object of the document
@@ -461,6 +461,7 @@ class ApiSchema(AutoSchema):
             del content["text/csv"]
             example = next(iter(content["application/json"]["examples"].values()))["value"]
             content[TABLE] = {"schema": {"type": "string"}, "example": self._table_of(example)}
+            content[ARROW] = {"schema": {"type": "string", "format": "binary"}}
             names += ["X-Total-Count", "Link"] if "pagination" in example else []
         if is_idempotent:
             names.append(REPLAYED)
@@ -468,8 +469,9 @@ class ApiSchema(AutoSchema):
 
     def _table_of(self, example: Any) -> str:
         renderers = self.view.get_renderers()
-        table = next(renderer for renderer in renderers if isinstance(renderer, TableRenderer))
-        return table.render(example)
+        table = next(renderer for renderer in renderers if renderer.format == "csv")
+        assert isinstance(table, TableRenderer)
+        return table.render(example).decode()
 
 
 def _refusal(refusals: Mapping[int, tuple[Code, ...]]) -> Schema:

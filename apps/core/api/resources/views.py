@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from django.http.response import HttpResponseBase
+from django.http.response import HttpResponseBase, StreamingHttpResponse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_safe
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from apps.core.api.resources.pagination import ListSource, Pagination
+from apps.core.api.resources.pagination import GrowingList, ListSource, Pagination
 from apps.core.api.resources.serializers import StrictSerializer
+from apps.core.api.resources.tables import ROWS_PER_PART, send_whole, whole_list
 from apps.core.database import server_clock
 from apps.core.errors import NotFound, ServiceError
 from apps.core.requests.etags import Expectation, expected, is_known
@@ -78,6 +79,29 @@ class OwnedViewSet(GenericViewSet[Any]):
         """Answer the page of `rows` that the query asks for."""
         data = [serializer.render(row) for row in self.paginate_queryset(rows)]
         return self.get_paginated_response(data)
+
+    def page_or_whole(
+        self, rows: ListSource, serializer: type[StrictSerializer]
+    ) -> Response | StreamingHttpResponse:
+        """Answer the page of `rows` that the query asks for, or all of them as a table."""
+        if whole_list(self.request, instead_of=("page", "limit", "after")):
+            return send_whole(self.request, "data", _blocks(rows, serializer))
+        return self.page(rows, serializer)
+
+
+def _blocks(
+    source: ListSource, serializer: type[StrictSerializer]
+) -> Iterator[list[dict[str, Any]]]:
+    """Yield the rows of a list, rendered, some at a time. Each part is a query of its own, as
+    another thread may ask for it; a list that grows goes on after the last row.
+    """
+    rows, first = source.rows if isinstance(source, GrowingList) else source, 0
+    while block := list(rows[first : first + ROWS_PER_PART]):
+        yield [serializer.render(row) for row in block]
+        if isinstance(source, GrowingList):
+            rows = source.after(block[-1].pk)
+        else:
+            first += len(block)
 
 
 def public_page(view: PageView) -> PageView:
