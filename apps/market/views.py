@@ -17,10 +17,10 @@ from apps.market.candles import coverage, reading
 from apps.market.candles.coverage import MOST_INSPECTED
 from apps.market.rulebook import notes, rule_sets
 from apps.market.serializers.candles import (
-    CandleArrow,
+    CandlesArrow,
     CandlesQuery,
     CandlesSerializer,
-    CandleTable,
+    CandlesTable,
     CoverageQuery,
     CoverageSerializer,
     SeriesQuery,
@@ -41,7 +41,7 @@ from apps.market.serializers.rulebook import (
 class MarketViewSet(OwnedViewSet):
     def get_renderers(self) -> list[BaseRenderer]:
         if self.action == "candles":
-            return [JsonRenderer(), CandleTable(), CandleArrow()]
+            return [JsonRenderer(), CandlesTable(), CandlesArrow()]
         return super().get_renderers()
 
     @extend_schema(

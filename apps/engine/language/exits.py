@@ -186,6 +186,7 @@ class ExitConditions(StrictModel):
         None,
         description="A stop that follows the best price since the entry, and never moves back. Its"
         " type is percentage unless it says otherwise.",
+        examples=[{"enabled": True, "type": "percentage", "percentage": 1}],
     )
     squareOffTime: Maybe[TimeOfDay] = Field(
         None,

@@ -239,7 +239,7 @@ class CandleRowSerializer(AnswerSerializer):
     synthetic = BooleanField(help_text="Whether it is generated.")
 
 
-class CandleTable(TableRenderer):
+class CandlesTable(TableRenderer):
     """Candles as CSV."""
 
     rows = {"candles": CandleRowSerializer}
@@ -248,10 +248,10 @@ class CandleTable(TableRenderer):
         return candle_rows(data)
 
 
-class CandleArrow(ArrowRenderer):
+class CandlesArrow(ArrowRenderer):
     """Candles as Arrow."""
 
-    rows = CandleTable.rows
+    rows = CandlesTable.rows
 
     def rows_of(self, data: Mapping[str, Any], name: str) -> list[dict[str, object]]:
         return candle_rows(data)
