@@ -218,7 +218,7 @@ def test_keys_are_revoked_from_their_list(operator: Client, alice: User) -> None
     assert left.revoked_at is None
 
 
-def test_no_page_shows_what_a_key_or_token_is_known_by(operator: Client, alice: User) -> None:
+def test_no_page_shows_the_identifier_of_a_key_or_token(operator: Client, alice: User) -> None:
     session, (key, text) = opened(alice), new_key(alice)
     for path in (f"apikey/{key.pk}/change/", "apikey/", f"loginsession/{session.pk}/change/"):
         page = operator.get(f"/admin/accounts/{path}")

@@ -38,7 +38,7 @@ def log_in(api: Api, user: User) -> Any:
     return api().post("/api/auth/login", {"email": user.email, "password": make.PASSWORD})
 
 
-def test_closing_ends_sessions_and_keys_and_stops_what_trades(api: Api, alice: User) -> None:
+def test_closing_ends_sessions_and_keys_and_stops_running_algorithms(api: Api, alice: User) -> None:
     algorithm, client = algorithm_in(alice, "active"), api(alice)
     client.post("/api/auth/keys", {"name": "A key", "scopes": ["read"]})
     response = client.delete(PROFILE)
@@ -53,7 +53,7 @@ def test_closing_ends_sessions_and_keys_and_stops_what_trades(api: Api, alice: U
     assert not algorithm.runs.live().exists()
 
 
-def test_it_needs_the_password(api: Api, alice: User) -> None:
+def test_closing_needs_the_password(api: Api, alice: User) -> None:
     client = api(alice)
     alice.sessions.update(proved_at=timezone.now() - timedelta(hours=1))
     for _ in range(2):
@@ -72,7 +72,7 @@ def test_a_login_within_seven_days_undoes_it(api: Api, alice: User) -> None:
     assert AuditRecord.objects.filter(action=Action.ACCOUNT_REOPENED).count() == 1
 
 
-def test_what_was_to_stop_goes_on_when_it_was_undone_before(alice: User) -> None:
+def test_algorithms_keep_running_if_closing_is_undone(alice: User) -> None:
     algorithm = algorithm_in(alice, "active")
     stop_algorithms_of(user_id=alice.pk)
     algorithm.refresh_from_db()
@@ -167,7 +167,7 @@ def test_an_archive_replaces_the_last_an_hour_later(api: Api, alice: User) -> No
     assert usage["exports"] == {"resource": "exports", "limit": 1, "used": 1}
 
 
-def test_an_archive_whose_job_was_lost_is_asked_for_again(api: Api, alice: User) -> None:
+def test_an_archive_whose_job_was_lost_can_be_requested_again(api: Api, alice: User) -> None:
     lost = api(alice).post(EXPORT).json()["id"]
     DataExport.objects.update(created_at=timezone.now() - exports.INTERVAL)
     assert api(alice).post(EXPORT).json()["id"] != lost

@@ -125,7 +125,7 @@ def test_an_address_that_changed_meanwhile_is_not_verified(api: Api, alice: User
     assert Client().post(path).status_code == 422
 
 
-def test_where_no_mail_can_be_sent_the_reason_is_told(
+def test_the_response_gives_the_reason_if_mail_is_off(
     api: Api, alice: User, settings: Settings
 ) -> None:
     settings.SERVES_LOOPBACK_ALONE = False
@@ -340,9 +340,7 @@ def test_a_link_is_sent_again_while_it_lives(api: Api, alice: User) -> None:
     assert send_mails() != first
 
 
-def test_notices_beyond_the_limit_are_skipped_and_what_they_tell_is_done(
-    api: Api, verified: User
-) -> None:
+def test_skipped_notices_do_not_stop_their_actions(api: Api, verified: User) -> None:
     client = api(verified)
     for number in range(5):
         body = {"name": f"Key {number}", "scopes": ["read"]}
@@ -416,7 +414,7 @@ def activity(api: Api, user: User) -> dict[str, dict[str, object]]:
     return {row["action"]: row for row in reversed(rows)}
 
 
-def test_a_refresh_token_used_twice_is_told(api: Api, verified: User) -> None:
+def test_a_reused_refresh_token_is_mailed(api: Api, verified: User) -> None:
     session = LoginSession.objects.create(
         user=verified,
         created_at=timezone.now(),
@@ -437,7 +435,7 @@ def test_a_refresh_token_used_twice_is_told(api: Api, verified: User) -> None:
     assert row["details"] == {"reason": "reuse", "session": session.pk}
 
 
-def test_sessions_that_the_service_ends_are_told(api: Api, verified: User) -> None:
+def test_sessions_ended_by_the_service_are_mailed(api: Api, verified: User) -> None:
     body = {"email": verified.email, "password": make.PASSWORD}
     for _ in range(services.MOST_SESSIONS + 1):
         api().post("/api/auth/login", body)
@@ -445,7 +443,7 @@ def test_sessions_that_the_service_ends_are_told(api: Api, verified: User) -> No
     assert activity(api, verified)["session_ended"]["by"] == "system"
 
 
-def test_sessions_that_an_operator_ends_are_told(api: Api, verified: User, bob: User) -> None:
+def test_sessions_ended_by_an_operator_are_mailed(api: Api, verified: User, bob: User) -> None:
     api(verified)
     services.end(
         verified.sessions.all(),
@@ -463,7 +461,9 @@ def test_a_session_that_its_user_ends_is_not_mailed(api: Api, verified: User) ->
     assert mailed_subjects() == []
 
 
-def test_a_new_browser_is_told_and_a_known_one_is_not(api: Api, verified: User) -> None:
+def test_a_login_from_a_new_browser_is_mailed_and_from_a_known_one_is_not(
+    api: Api, verified: User
+) -> None:
     browser, form = Client(), {"email": verified.email, "password": make.PASSWORD}
     browser.post("/app/sign-in", form)
     assert mailed_subjects() == ["A login from a new device"]
@@ -475,7 +475,7 @@ def test_a_new_browser_is_told_and_a_known_one_is_not(api: Api, verified: User) 
     assert mailed_subjects() == ["A login from a new device"]
 
 
-def test_what_happens_is_mailed_to_verified_addresses_alone(api: Api, verified: User) -> None:
+def test_notices_go_only_to_verified_addresses(api: Api, verified: User) -> None:
     login = {"email": verified.email, "password": make.PASSWORD}
     api().post("/api/auth/login", login, REMOTE_ADDR="198.51.100.1")
     api().post("/api/auth/login", login, REMOTE_ADDR="198.51.100.2")

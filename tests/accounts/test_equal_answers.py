@@ -123,7 +123,7 @@ def test_an_answer_costs_the_same_whether_there_is_an_account(
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("path", [LOG_IN, RESET, ADMIN])
-def test_no_time_tells_whether_there_is_an_account(send: Send, alice: User, path: str) -> None:
+def test_the_response_time_does_not_reveal_an_account(send: Send, alice: User, path: str) -> None:
     """Tries alternate, so that other load on the machine slows both kinds alike."""
     alice.set_password(make.PASSWORD)
     alice.save()

@@ -118,7 +118,7 @@ def test_a_wrong_current_password_counts_as_a_login_does(api: Api, alice: User) 
 
 
 @pytest.mark.django_db
-def test_a_right_password_without_its_code_is_no_failure() -> None:
+def test_a_right_password_without_its_code_is_not_a_failure() -> None:
     for _ in range(5):
         with (
             pytest.raises(NotAFailure),

@@ -70,9 +70,7 @@ def test_both_forms_say_the_same(alice: User, kind: MailKind) -> None:
 @pytest.mark.skipif(program() is None, reason="no Chromium on this machine")
 @pytest.mark.parametrize("width", [390, 700])
 @pytest.mark.parametrize("kind", MailKind)
-def test_nothing_is_cut_off_on_a_phone(
-    alice: User, tmp_path: Path, kind: MailKind, width: int
-) -> None:
+def test_mails_fit_on_a_phone(alice: User, tmp_path: Path, kind: MailKind, width: int) -> None:
     file = tmp_path / "mail.html"
     file.write_text(str(sent(alice, kind).alternatives[0][0]))
     with tab(width, 800) as page:

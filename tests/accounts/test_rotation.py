@@ -126,7 +126,7 @@ def opened(user: User, *, ago: timedelta) -> tokens.IssuedTokens:
     return tokens.issue(user=user, now=timezone.now() - ago, address=None, user_agent="")
 
 
-def test_a_new_cookie_lives_for_what_is_left(api: Api, alice: User) -> None:
+def test_a_new_cookie_lives_for_the_remaining_time(api: Api, alice: User) -> None:
     response = send(api, opened(alice, ago=timedelta(days=6)).refresh)
     assert response.status_code == 200
     assert set(response.json()) == {"success", "accessToken", "expiresIn"}

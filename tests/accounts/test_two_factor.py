@@ -43,7 +43,7 @@ def prove(client: APIClient) -> None:
     assert client.post("/api/auth/proof", {"password": make.PASSWORD}).status_code == 200
 
 
-def test_a_login_is_no_proof_for_turning_it_on(api: Api, alice: User) -> None:
+def test_turning_it_on_needs_a_recent_proof_besides_the_login(api: Api, alice: User) -> None:
     """A thief of the token would lock the owner out for good."""
     login = log_in(api, alice).json()
     client = api()
@@ -56,7 +56,7 @@ def test_a_login_is_no_proof_for_turning_it_on(api: Api, alice: User) -> None:
     assert_error(client.post(PATH), 403, "FORBIDDEN", reason="recent_proof_required")
 
 
-def test_it_is_turned_on_by_a_first_code(api: Api, alice: User) -> None:
+def test_the_first_code_turns_it_on(api: Api, alice: User) -> None:
     client = api(alice)
     assert client.get(PATH).json() == {"enabled": False, "since": None, "recoveryCodesLeft": 0}
     prove(client)
@@ -82,7 +82,7 @@ def test_a_login_asks_for_a_code(api: Api, alice: User) -> None:
     assert_error(log_in(api, alice, code=code), 401, "UNAUTHORIZED", reason="two_factor_failed")
 
 
-def test_a_wrong_password_is_told_without_asking_for_a_code(api: Api, alice: User) -> None:
+def test_a_wrong_password_is_reported_without_asking_for_a_code(api: Api, alice: User) -> None:
     turn_on(alice)
     body = {"email": alice.email, "password": "a guess"}
     error = assert_error(api().post("/api/auth/login", body), 401, "UNAUTHORIZED")
@@ -144,7 +144,7 @@ def test_a_proof_lasts_ten_minutes(api: Api, alice: User) -> None:
 
 
 @pytest.mark.parametrize("code", ["", 5, None, "x" * 41])
-def test_what_is_no_code_is_malformed(api: Api, alice: User, code: object) -> None:
+def test_a_malformed_code_is_refused(api: Api, alice: User, code: object) -> None:
     response = api(alice).post(f"{PATH}/confirm", {"code": code})
     assert_error(response, 400, "VALIDATION_ERROR", field="code")
 

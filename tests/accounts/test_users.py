@@ -29,7 +29,7 @@ def test_createsuperuser_refuses_a_taken_address(
         create_superuser(monkeypatch, "ALICE@example.com")
 
 
-def test_createsuperuser_refuses_what_is_no_address(
+def test_createsuperuser_refuses_an_invalid_address(
     db: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises((CommandError, ValidationError), match="valid e-mail address"):
@@ -48,7 +48,7 @@ def test_the_database_wants_a_reason_for_every_end(alice: User) -> None:
         session.save()
 
 
-def test_a_hash_costs_what_owasp_recommends() -> None:
+def test_a_hash_costs_as_much_as_owasp_recommends() -> None:
     hasher = OwaspArgon2PasswordHasher()
     encoded = hasher.encode("monsoon-2026", hasher.salt())
     assert encoded.startswith("argon2$argon2id$v=19$m=19456,t=2,p=1$")

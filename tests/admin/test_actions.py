@@ -46,14 +46,14 @@ def test_a_backtest_is_cancelled_and_tried_again(
     assert Backtest.objects.get().status == BacktestStatus.QUEUED
 
 
-def test_what_a_service_refuses_is_told_and_not_on_record(
+def test_a_refused_action_shows_its_error_and_is_not_on_record(
     operator: Client, backtest: Backtest
 ) -> None:
     assert "only one that failed can be tried again" in act(operator, "retry", backtest, "why not")
     assert not AuditRecord.objects.filter(actor_kind="operator").exists()
 
 
-def test_a_user_cannot_do_what_operators_do(alice: User, backtest: Backtest) -> None:
+def test_a_user_cannot_use_the_operators_actions(alice: User, backtest: Backtest) -> None:
     client = Client()
     client.force_login(alice)
     assert "Log in" in act(client, "cancel", backtest, "mine")

@@ -67,7 +67,7 @@ def test_a_lost_second_factor_is_removed_with_its_reason(
 
 
 @pytest.mark.parametrize("action", ["remove-second-factor", "unlock"])
-def test_what_concerns_staff_is_done_by_another_admin(
+def test_only_another_admin_changes_staff(
     operator: Client, admin: Client, olga: User, action: str
 ) -> None:
     ada = User.objects.get(is_superuser=True)
@@ -101,7 +101,7 @@ def test_an_account_is_unlocked_for_its_user(api: Api, operator: Client, alice: 
 
 
 @pytest.mark.usefixtures("limited")
-def test_counters_that_are_down_are_told(
+def test_missing_counters_are_reported(
     operator: Client, alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def down(*arguments: object, **options: object) -> None:
@@ -127,7 +127,7 @@ def test_a_reset_lets_its_user_in_while_others_guess(api: Api, alice: User) -> N
 # The pages
 
 
-def test_pages_show_what_there_is_and_no_secret(operator: Client, alice: User) -> None:
+def test_pages_show_the_account_and_no_secret(operator: Client, alice: User) -> None:
     codes = turn_on(alice)
     mails.send_link(alice, LinkPurpose.VERIFY, email=alice.email, now=make.NOW)
     factor, code = SecondFactor.objects.get(), RecoveryCode.objects.all()[0]

@@ -75,13 +75,13 @@ def test_a_browser_that_was_logged_in_before_the_promotion_is_led_there_too(
     assert client.get("/admin/")["Location"] == CHANGE
 
 
-def test_whoever_has_to_change_it_may_leave(promoted: User) -> None:
+def test_a_user_who_must_change_it_may_log_out(promoted: User) -> None:
     client = log_in(promoted, WEAK)
     assert client.post("/admin/logout/").status_code == 200
     assert client.get("/admin/")["Location"].startswith("/admin/login/")
 
 
-def test_a_change_ends_all_sessions_and_is_told(api: Api, olga: User) -> None:
+def test_a_change_ends_all_sessions_and_is_mailed(api: Api, olga: User) -> None:
     User.objects.update(email_verified=True)
     session = tokens.issue(user=olga, now=make.NOW, address=None, user_agent="").session
     assert change(log_in(olga, make.PASSWORD), make.PASSWORD, STRONG).status_code == 302

@@ -62,7 +62,7 @@ def test_a_list_and_its_things_are_shown(operator: Client, model: type[Model]) -
 
 @pytest.mark.usefixtures("rows_of_every_model")
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model._meta.label)
-def test_nothing_is_added_or_deleted_by_hand(operator: Client, model: type[Model]) -> None:
+def test_pages_offer_no_adding_or_deleting(operator: Client, model: type[Model]) -> None:
     assert operator.get(page(model, "add")).status_code == 403
     for instance in model._default_manager.all()[:1]:
         assert operator.post(page(model, "delete", instance.pk), {"post": "yes"}).status_code == 403
@@ -87,7 +87,7 @@ def test_a_list_of_many_is_counted_only_so_far(monkeypatch: pytest.MonkeyPatch) 
     assert BoundedPaginator(User.objects.order_by("email"), 1).count == 2
 
 
-def test_the_history_of_a_thing_is_what_is_on_record_of_it(
+def test_the_history_of_an_object_lists_its_audit_records(
     operator: Client, alice: User, bob: User
 ) -> None:
     for user in (alice, bob):

@@ -36,31 +36,31 @@ def client(olga: User) -> Client:
     return client
 
 
-def test_it_ends_thirty_minutes_after_the_last_request(client: Client) -> None:
+def test_a_session_ends_thirty_minutes_after_the_last_request(client: Client) -> None:
     assert at(BEGAN + 30 * MINUTE - SECOND, client) == 200
     assert at(BEGAN + 60 * MINUTE - 2 * SECOND, client) == 200
     assert at(BEGAN + 90 * MINUTE - 2 * SECOND, client) == 302
     assert at(BEGAN + 90 * MINUTE - SECOND, client) == 302
 
 
-def test_it_ends_after_thirty_minutes_without_any_request(client: Client) -> None:
+def test_a_session_ends_after_thirty_minutes_without_any_request(client: Client) -> None:
     assert at(BEGAN + 30 * MINUTE, client) == 302
 
 
-def test_it_ends_after_eight_hours_of_work(client: Client) -> None:
+def test_a_session_ends_after_eight_hours_of_work(client: Client) -> None:
     for minutes in range(20, 480, 20):
         assert at(BEGAN + minutes * MINUTE, client) == 200
     assert at(BEGAN + 480 * MINUTE - SECOND, client) == 200
     assert at(BEGAN + 480 * MINUTE, client) == 302
 
 
-def test_a_file_of_the_admin_is_no_use_of_it(client: Client) -> None:
+def test_a_static_file_does_not_extend_the_session(client: Client) -> None:
     with patch.object(timezone, "now", return_value=BEGAN + 29 * MINUTE):
         list(client.get("/static/admin/css/base.css"))
     assert at(BEGAN + 31 * MINUTE, client) == 302
 
 
-def test_another_login_starts_the_session_anew_and_a_wrong_password_does_not(
+def test_a_new_login_restarts_the_session_and_a_wrong_password_does_not(
     client: Client, olga: User
 ) -> None:
     for minutes in range(25, 475, 25):

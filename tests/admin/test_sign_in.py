@@ -21,14 +21,14 @@ def test_coming_in_is_on_record(olga: User) -> None:
     assert (record.actor, record.address) == (olga.pk, "127.0.0.1")
 
 
-def test_a_wrong_password_is_on_record_and_the_password_is_not(olga: User) -> None:
+def test_a_wrong_password_is_recorded_without_the_password(olga: User) -> None:
     sign_in(olga.email, "not her password")
     record = AuditRecord.objects.get()
     assert (record.action, record.actor) == (Action.ADMIN_LOGIN_FAILED, "")
     assert (record.object_id, record.details) == (olga.pk, {})
 
 
-def test_a_user_who_is_no_operator_is_turned_away(alice: User) -> None:
+def test_a_user_who_is_not_an_operator_is_turned_away(alice: User) -> None:
     sign_in(alice.email, make.PASSWORD)
     assert AuditRecord.objects.get().action == Action.ADMIN_LOGIN_FAILED
 

@@ -26,7 +26,7 @@ def switch(operator: Client) -> GlobalSwitch:
     return GlobalSwitch.objects.get()
 
 
-def test_it_is_turned_on_and_off_on_record(
+def test_switching_trading_on_and_off_is_on_record(
     operator: Client, olga: User, switch: GlobalSwitch
 ) -> None:
     assert "Write the reason too" in act(operator, "halt", switch, "")
@@ -44,7 +44,7 @@ def test_it_is_turned_on_and_off_on_record(
     assert turned[0].details == {"reason": "bad data"}
 
 
-def test_a_user_cannot_turn_it(switch: GlobalSwitch, alice: User) -> None:
+def test_a_user_cannot_switch_trading(switch: GlobalSwitch, alice: User) -> None:
     act(browser_of(alice), "halt", switch, "mine")
     assert not is_on()
 
@@ -55,7 +55,7 @@ def test_a_user_cannot_turn_it(switch: GlobalSwitch, alice: User) -> None:
         account run position dailyloss ledgerentry killswitch order trade signal
     """.split(),
 )
-def test_what_trades_is_shown(operator: Client, alice: User, page: str) -> None:
+def test_running_algorithms_are_shown(operator: Client, alice: User, page: str) -> None:
     algorithm = stopped_algorithm(alice)
     hold(start(algorithm))
     add_order(algorithm.runs.get())

@@ -30,7 +30,7 @@ def refused_at(**indicator: object) -> list[object]:
     return [name for fault in refusal.value.errors() for name in fault["loc"][-1:]]
 
 
-def test_what_a_row_shows_is_what_the_validator_takes() -> None:
+def test_values_of_a_row_pass_the_validator() -> None:
     for type in CATALOGUE:
         row, operand = row_of(type), read(type=type)
         fields = {field.alias or name for name, field in operand.__class__.model_fields.items()}
@@ -84,7 +84,7 @@ def assert_its_range_holds(type: str, item: dict[str, Any]) -> None:
         assert name in refused_at(type=type, **{name: low + 0.5}, **beside)
 
 
-def test_a_parameter_with_names_takes_those_alone() -> None:
+def test_a_parameter_with_names_accepts_only_those_names() -> None:
     (_, kind) = row_of("MA")["parameters"]
     assert (kind["type"], kind["default"]) == ("string", "SMA")
     for name in kind["allowedValues"]:
@@ -93,7 +93,7 @@ def test_a_parameter_with_names_takes_those_alone() -> None:
         assert refused_at(type="MA", maType=other) == ["maType"]
 
 
-def test_what_takes_a_place_on_the_short_side_is_in_the_catalogue() -> None:
+def test_opposites_of_rows_and_outputs_are_mutual() -> None:
     for type in CATALOGUE:
         row = row_of(type)
         opposite = row_of(row["opposite"])

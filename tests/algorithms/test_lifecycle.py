@@ -29,7 +29,7 @@ def test_a_save_leads_where_the_configuration_says(
     assert after_save(AlgorithmStatus(before), complete=complete) == transition
 
 
-def test_only_what_does_not_trade_can_be_edited() -> None:
+def test_only_a_stopped_algorithm_can_be_edited() -> None:
     assert {status for status in AlgorithmStatus if is_editable(status)} == {
         "draft",
         "stopped",

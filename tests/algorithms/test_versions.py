@@ -19,7 +19,7 @@ def test_a_number_cannot_be_given_twice(alice: User) -> None:
         algorithm.versions.create(number=1, configuration={}, created_at=make.NOW)
 
 
-def test_a_save_whose_version_cannot_be_kept_does_not_happen(alice: User) -> None:
+def test_a_save_fails_if_its_version_cannot_be_stored(alice: User) -> None:
     algorithm = make.algorithm(alice)
     algorithm.versions.create(number=2, configuration={}, created_at=make.NOW)
     changes: services.Changes = {"name": "New", "basic_info": {"timeframe": "5m"}}
@@ -29,7 +29,7 @@ def test_a_save_whose_version_cannot_be_kept_does_not_happen(alice: User) -> Non
     assert (stored.name, stored.basic_info, stored.version) == (algorithm.name, {}, 1)
 
 
-def test_what_a_version_holds_does_not_follow_later_saves(alice: User) -> None:
+def test_a_version_does_not_follow_later_saves(alice: User) -> None:
     algorithm = make.algorithm(alice, **make.steps())
     [before] = Version.objects.values()
     services.update(
@@ -38,7 +38,7 @@ def test_what_a_version_holds_does_not_follow_later_saves(alice: User) -> None:
     assert Version.objects.values().get(number=1) == before
 
 
-def test_archiving_makes_none_and_keeps_all(alice: User) -> None:
+def test_archiving_adds_no_version_and_keeps_all(alice: User) -> None:
     algorithm = make.algorithm(alice)
     services.archive(owner=alice, algorithm_id=algorithm.pk, now=make.NOW)
     assert [version.number for version in algorithm.versions.all()] == [1]
@@ -56,7 +56,7 @@ def change(n: int) -> dict[str, object]:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_concurrent_updates_leave_no_gap_and_keep_what_each_answered(api: Api) -> None:
+def test_concurrent_updates_leave_no_gap_and_keep_each_saved_state(api: Api) -> None:
     owner = make.user()
     algorithm = make.algorithm(owner, **make.steps())
     clients = [api(owner) for _ in range(20)]

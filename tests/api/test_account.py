@@ -27,7 +27,7 @@ NEW = {
 }
 
 
-def test_it_is_opened_when_it_is_first_asked_for(api: Api, alice: User, bob: User) -> None:
+def test_the_account_is_opened_at_the_first_request(api: Api, alice: User, bob: User) -> None:
     assert api(alice).get(PATH).json() == NEW
     assert api(alice).get(PATH).json() == NEW
     account = Account.objects.get()
@@ -40,14 +40,16 @@ def test_it_is_opened_when_it_is_first_asked_for(api: Api, alice: User, bob: Use
     }
 
 
-def test_it_opens_with_what_the_setting_says(api: Api, alice: User, settings: LazySettings) -> None:
+def test_the_account_opens_with_the_configured_capital(
+    api: Api, alice: User, settings: LazySettings
+) -> None:
     settings.PAPER_ACCOUNT_BALANCE = 500_000
     assert api(alice).get(PATH).json()["balance"] == 500_000
     settings.PAPER_ACCOUNT_BALANCE = 600_000
     assert api(alice).get(PATH).json()["balance"] == 500_000
 
 
-def test_what_runs_hold_is_not_available(api: Api, alice: User) -> None:
+def test_money_held_by_runs_is_not_available(api: Api, alice: User) -> None:
     start(stopped_algorithm(alice, initialCapital=250_000.75))
     start(stopped_algorithm(alice))
     assert api(alice).get(PATH).json() == NEW | {
@@ -56,7 +58,7 @@ def test_what_runs_hold_is_not_available(api: Api, alice: User) -> None:
     }
 
 
-def test_equity_counts_what_open_positions_would_win_or_lose(api: Api, alice: User) -> None:
+def test_equity_includes_open_profit_and_loss(api: Api, alice: User) -> None:
     run = start(stopped_algorithm(alice))
     hold(run, "NSE:A", unrealised=Decimal("1500.25"))
     hold(run, "NSE:B", unrealised=Decimal("-300"))
@@ -65,7 +67,9 @@ def test_equity_counts_what_open_positions_would_win_or_lose(api: Api, alice: Us
     assert (answer["balance"], answer["equity"]) == (10_000_000, 10_001_200.25)
 
 
-def test_a_reset_is_as_much_as_a_new_one_has(api: Api, alice: User, settings: LazySettings) -> None:
+def test_a_reset_account_has_the_capital_of_a_new_one(
+    api: Api, alice: User, settings: LazySettings
+) -> None:
     settings.PAPER_ACCOUNT_BALANCE = 7_000_000
     api(alice).get(PATH)
     settings.PAPER_ACCOUNT_BALANCE = 10_000_000
@@ -94,7 +98,7 @@ def test_the_balance_is_the_sum_of_the_ledger(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_it_can_be_read_while_it_is_locked() -> None:
+def test_a_locked_account_can_be_read() -> None:
     owner = make.user()
     services.read_account(owner=owner, now=make.NOW)
 
@@ -115,7 +119,7 @@ def test_postings_that_do_not_add_up_are_refused(api: Api, alice: User) -> None:
         LedgerEntry.objects.get().postings.create(book="cash", amount=1)
 
 
-def test_it_cannot_be_reset_while_something_runs(api: Api, alice: User) -> None:
+def test_the_account_cannot_be_reset_while_a_run_is_open(api: Api, alice: User) -> None:
     algorithm = stopped_algorithm(alice)
     hold(start(algorithm))
     for _ in "running", "stopped with a position":
@@ -125,7 +129,7 @@ def test_it_cannot_be_reset_while_something_runs(api: Api, alice: User) -> None:
             stop(algorithm, close_positions=False)
 
 
-def test_another_users_runs_do_not_keep_it(api: Api, alice: User, bob: User) -> None:
+def test_another_users_runs_do_not_prevent_a_reset(api: Api, alice: User, bob: User) -> None:
     start(stopped_algorithm(bob))
     assert api(alice).post(f"{PATH}/reset").status_code == 200
 

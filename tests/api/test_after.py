@@ -42,9 +42,7 @@ def test_every_item_comes_once(api: Api, alice: User, algorithms: list[str]) -> 
     assert read_all(api(alice), PATH, 1) == algorithms
 
 
-def test_an_item_that_is_added_meanwhile_moves_none(
-    api: Api, alice: User, algorithms: list[str]
-) -> None:
+def test_an_added_item_moves_no_other(api: Api, alice: User, algorithms: list[str]) -> None:
     client = api(alice)
     first = client.get(f"{PATH}?limit=10").json()["data"]
     client.post(PATH, {})
@@ -78,7 +76,7 @@ def test_another_order_or_a_page_is_refused(
     assert_error(refused, 400, "VALIDATION_ERROR", field=field)
 
 
-def test_the_id_of_no_item_is_refused_whatever_it_is(
+def test_a_cursor_without_an_item_is_refused(
     api: Api, alice: User, bob: User, algorithms: list[str]
 ) -> None:
     client, foreign = api(alice), make.algorithm(bob).pk
@@ -92,5 +90,5 @@ def test_the_id_of_no_item_is_refused_whatever_it_is(
 
 
 @pytest.mark.parametrize("path", ["/api/auth/keys", "/api/trading/indicators", "/api/webhooks"])
-def test_a_list_that_does_not_grow_takes_none(api: Api, alice: User, path: str) -> None:
+def test_a_list_that_does_not_grow_takes_no_cursor(api: Api, alice: User, path: str) -> None:
     assert_error(api(alice).get(f"{path}?after=x"), 400, "VALIDATION_ERROR", field="after")

@@ -24,7 +24,7 @@ def history(api: Api, owner: User, algorithm_id: str, **query: Any) -> list[dict
     return data
 
 
-def test_it_tells_who_moved_it_from_where_to_where_why_and_when(api: Api, alice: User) -> None:
+def test_history_gives_the_actor_both_states_the_reason_and_the_time(api: Api, alice: User) -> None:
     algorithm = make.algorithm(alice, **make.steps())
     for transition, actor, reason, hour in (
         (AlgorithmTransition.START, alice, "started", 5),
@@ -86,7 +86,7 @@ def test_saves_that_complete_and_reopen_are_in_it_and_others_are_not(api: Api, a
     ]
 
 
-def test_a_refused_save_is_not_in_it(api: Api, alice: User) -> None:
+def test_a_refused_save_is_not_in_the_history(api: Api, alice: User) -> None:
     algorithm = make.algorithm(alice)
     body = make.steps(riskParameters={"maxDailyLoss": -1})
     assert api(alice).put(f"{PATH}/{algorithm.pk}", body).status_code == 400
@@ -101,7 +101,7 @@ def test_the_history_of_a_copy_begins_with_where_it_is_from(api: Api, alice: Use
     assert row["reason"] == f"cloned from {source.pk}"
 
 
-def test_archiving_is_kept_though_its_owner_sees_it_no_more(api: Api, alice: User) -> None:
+def test_archiving_is_recorded_though_its_owner_no_longer_sees_it(api: Api, alice: User) -> None:
     algorithm = make.algorithm(alice)
     assert api(alice).delete(f"{PATH}/{algorithm.pk}").status_code == 204
     last = algorithm.status_changes.latest("id")
@@ -115,7 +115,7 @@ def test_archiving_is_kept_though_its_owner_sees_it_no_more(api: Api, alice: Use
     assert_error(response, 404, "ALGORITHM_NOT_FOUND", algorithmId=algorithm.pk)
 
 
-def test_the_last_row_is_where_it_stands(api: Api, alice: User) -> None:
+def test_the_last_row_gives_the_current_status(api: Api, alice: User) -> None:
     client = api(alice)
     for body in ({}, make.steps()):
         made = client.post(PATH, body).json()
@@ -150,7 +150,7 @@ def test_a_query_outside_its_set_is_refused(api: Api, alice: User, query: str) -
 
 
 @pytest.mark.parametrize("algorithm_id", ["x", "0" * 24, "A" * 24, "%00", "theirs"])
-def test_what_is_not_ones_own_is_not_found(
+def test_another_users_algorithm_is_not_found(
     api: Api, alice: User, bob: User, algorithm_id: str
 ) -> None:
     wanted = make.algorithm(alice).pk if algorithm_id == "theirs" else algorithm_id

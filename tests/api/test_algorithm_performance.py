@@ -52,7 +52,7 @@ def test_a_new_algorithm_has_all_fields_at_zero(api: Api, alice: User, prefix: s
 
 
 @PATHS
-def test_it_shows_what_was_achieved_and_when_that_changed(
+def test_performance_shows_the_results_and_their_last_change(
     api: Api, alice: User, prefix: str
 ) -> None:
     algorithm = make.algorithm(alice)
@@ -65,7 +65,7 @@ def test_it_shows_what_was_achieved_and_when_that_changed(
     assert list(body["performance"]) == list(paper_performance.new())
 
 
-def test_a_save_is_no_performance(api: Api, alice: User) -> None:
+def test_a_save_does_not_count_as_performance(api: Api, alice: User) -> None:
     algorithm = make.algorithm(alice)
     services.update(
         owner=alice,
@@ -77,7 +77,7 @@ def test_a_save_is_no_performance(api: Api, alice: User) -> None:
     assert body["lastUpdated"] == "2026-11-02T04:00:00.000Z"
 
 
-def test_a_backtest_is_no_performance(api: Api, alice: User) -> None:
+def test_a_backtest_does_not_count_as_performance(api: Api, alice: User) -> None:
     store_candles("NSE:NIFTY", "15m", wave_candles("2024-01-01", 45))
     algorithm = make.algorithm(alice, **make.steps())
     before = Algorithm.objects.values().get()
@@ -93,7 +93,7 @@ def test_a_backtest_is_no_performance(api: Api, alice: User) -> None:
 
 @PATHS
 @pytest.mark.parametrize("algorithm_id", ["x", "0" * 24, "theirs", "archived"])
-def test_what_is_not_ones_own_is_not_found(
+def test_another_users_algorithm_is_not_found(
     api: Api, alice: User, bob: User, prefix: str, algorithm_id: str
 ) -> None:
     stored = make.algorithm(alice if algorithm_id == "theirs" else bob)

@@ -97,7 +97,7 @@ def test_five_hundred_candles_unless_asked_for_more(client: APIClient) -> None:
     assert len(client.get(PATH, SBIN | {"limit": "5000"}).json()["candles"]) == 1125
 
 
-def test_a_longer_timeframe_is_made_from_what_is_held(client: APIClient) -> None:
+def test_a_longer_timeframe_is_made_from_stored_bars(client: APIClient) -> None:
     store_candles("NSE:SBIN", "1m", rising_minutes("2024-01-31 09:15", 30))
     answer = client.get(PATH, SBIN | {"timeframe": "15m"}).json()
     assert [candle[1:] for candle in answer["candles"]] == [
@@ -154,7 +154,7 @@ def test_days_and_weeks_come_with_their_dates_in_india(client: APIClient, timefr
     assert "dates" not in client.get(PATH, SBIN | {"timeframe": "4h"}).json()
 
 
-def test_nothing_held_is_an_empty_list(client: APIClient) -> None:
+def test_a_symbol_without_bars_gives_an_empty_list(client: APIClient) -> None:
     assert client.get(PATH, SBIN).json()["candles"] == []
 
 

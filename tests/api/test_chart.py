@@ -82,7 +82,7 @@ def test_of_many_trades_the_largest_have_their_fills(
     assert [fill["time"] for fill in chart["fills"]] == [largest["entryTime"], largest["exitTime"]]
 
 
-def test_what_cannot_be_shown_is_refused(api: Api, alice: User, bob: User) -> None:
+def test_an_impossible_chart_is_refused(api: Api, alice: User, bob: User) -> None:
     store_candles(SYMBOL, "15m", wave_candles("2024-01-01", 45))
     queued = submit(alice)
     assert_error(ask(api(alice), queued), 422, "UNPROCESSABLE_ENTITY", currentStatus="queued")

@@ -73,7 +73,9 @@ def test_a_copy_describes_the_same_and_has_done_nothing(api: Api, alice: User) -
 
 
 @pytest.mark.parametrize("status", ["active", "paused", "error", "stopped"])
-def test_a_copy_of_what_runs_or_failed_is_merely_ready(api: Api, alice: User, status: str) -> None:
+def test_a_copy_of_a_running_or_failed_algorithm_is_stopped(
+    api: Api, alice: User, status: str
+) -> None:
     source = make.algorithm(alice, **make.steps())
     Algorithm.objects.filter(pk=source.pk).update(status=status, active=status == "active")
     assert clone(api, alice, source).json()["status"] == "stopped"
@@ -141,9 +143,7 @@ def test_any_content_type_will_do_without_a_body(api: Api, alice: User, kind: st
     assert api(alice).post(path, b"", content_type=kind).status_code == 201
 
 
-def test_a_public_template_of_somebody_else_becomes_ones_own(
-    api: Api, alice: User, bob: User
-) -> None:
+def test_a_user_can_copy_a_public_template_of_another(api: Api, alice: User, bob: User) -> None:
     template = make.algorithm(alice, name="Cross", isTemplate=True, isPublic=True, **make.steps())
     body = clone(api, bob, template).json()
     assert (body["userId"], body["name"], body["clonedFrom"]) == (
@@ -155,7 +155,7 @@ def test_a_public_template_of_somebody_else_becomes_ones_own(
 
 
 @pytest.mark.parametrize("flags", [{}, {"isTemplate": True}])
-def test_what_is_not_public_cannot_be_copied_by_others(
+def test_a_private_algorithm_cannot_be_copied_by_others(
     api: Api, alice: User, bob: User, flags: dict[str, bool]
 ) -> None:
     private = make.algorithm(alice, **flags)
@@ -179,7 +179,7 @@ def test_a_request_that_is_repeated_copies_once(api: Api, alice: User) -> None:
 
 
 @pytest.mark.parametrize("algorithm_id", ["x", "0" * 24, "A" * 24, "%00"])
-def test_an_unknown_one_is_not_found(api: Api, alice: User, algorithm_id: str) -> None:
+def test_an_unknown_algorithm_is_not_found(api: Api, alice: User, algorithm_id: str) -> None:
     response = api(alice).post(f"{PATH}/{algorithm_id}/clone")
     assert_error(response, 404, "ALGORITHM_NOT_FOUND")
 
@@ -205,7 +205,7 @@ def test_a_public_template_is_read_nowhere_else(api: Api, alice: User, bob: User
     assert client.get(PATH).json()["data"] == []
 
 
-def test_a_copy_takes_as_many_queries_whatever_it_copies(api: Api, alice: User) -> None:
+def test_any_copy_takes_the_same_number_of_queries(api: Api, alice: User) -> None:
     source, client = make.algorithm(alice, **make.steps()), api(alice)
     with CaptureQueriesContext(connection) as queries:
         client.post(f"{PATH}/{source.pk}/clone")

@@ -60,7 +60,7 @@ def test_two_stand_side_by_side(api: Api, alice: User, pair: tuple[Backtest, Bac
     assert change["after"] == ["A stop loss stands 3 % from the average entry price."]
 
 
-def test_whether_one_was_better_is_said_in_a_sentence(
+def test_a_sentence_compares_both_results(
     api: Api, alice: User, pair: tuple[Backtest, Backtest]
 ) -> None:
     body = compared(api, alice, *pair)
@@ -81,7 +81,7 @@ def test_anything_but_two_ids_is_refused(
     assert_error(api(alice).get(PATH, {"ids": query}), 400, "VALIDATION_ERROR", field="ids")
 
 
-def test_what_is_anothers_is_not_found_in_either_place(
+def test_another_users_backtest_is_not_found_in_either_place(
     api: Api, alice: User, bob: User, pair: tuple[Backtest, Backtest]
 ) -> None:
     own = Backtest.objects.get(pk=pair[0].pk)
@@ -92,7 +92,7 @@ def test_what_is_anothers_is_not_found_in_either_place(
         assert_error(response, 404, "BACKTEST_NOT_FOUND", backtestId=pair[1].pk)
 
 
-def test_one_that_has_not_ended_is_refused(
+def test_an_unfinished_backtest_is_refused(
     api: Api, alice: User, pair: tuple[Backtest, Backtest]
 ) -> None:
     queued = submit(alice)

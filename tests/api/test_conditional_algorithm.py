@@ -24,7 +24,7 @@ def send(client: APIClient, verb: str, algorithm: Algorithm, *, if_match: str | 
     return getattr(client, verb)(PATH + algorithm.pk, {"name": "New"}, headers=headers)
 
 
-def test_every_answer_that_shows_it_carries_the_tag_of_what_is_shown(api: Api, alice: User) -> None:
+def test_every_response_with_the_algorithm_carries_its_tag(api: Api, alice: User) -> None:
     client = api(alice)
     created = client.post(PATH[:-1], make.steps())
     path = PATH + created.json()["id"]
@@ -55,7 +55,7 @@ def test_reading_changes_no_tag_and_a_move_does(api: Api, alice: User) -> None:
 
 @WRITES
 @pytest.mark.parametrize("if_match", [None, '"1"', "*", '"7", "1"', 'W/"1"', 'W/"7", "1"'])
-def test_a_write_that_expects_what_is_there_happens(
+def test_a_write_with_the_current_tag_succeeds(
     api: Api, alice: User, verb: str, if_match: str | None
 ) -> None:
     response = send(api(alice), verb, make.algorithm(alice), if_match=if_match)
@@ -64,9 +64,7 @@ def test_a_write_that_expects_what_is_there_happens(
 
 @WRITES
 @pytest.mark.parametrize("if_match", ['"2"', 'W/"2"', "1", "", '"2", "3"', "garbage", '"*"'])
-def test_a_write_that_expects_something_else_does_not(
-    api: Api, alice: User, verb: str, if_match: str
-) -> None:
+def test_a_write_with_another_tag_fails(api: Api, alice: User, verb: str, if_match: str) -> None:
     algorithm = make.algorithm(alice, name="Old")
     response = send(api(alice), verb, algorithm, if_match=if_match)
     assert_error(response, 412, "CONFLICT", currentETag='"1"', reason="precondition_failed")
@@ -74,7 +72,7 @@ def test_a_write_that_expects_something_else_does_not(
     assert (stored.name, stored.status, stored.rev) == ("Old", "draft", 1)
 
 
-def test_the_tag_a_refusal_names_is_the_one_that_is_taken(api: Api, alice: User) -> None:
+def test_the_tag_in_a_refusal_is_accepted(api: Api, alice: User) -> None:
     client, algorithm = api(alice), make.algorithm(alice)
     send(client, "put", algorithm, if_match=None)
     refused = send(client, "put", algorithm, if_match='"1"').json()
@@ -84,7 +82,7 @@ def test_the_tag_a_refusal_names_is_the_one_that_is_taken(api: Api, alice: User)
 
 @pytest.mark.parametrize("verb", ["get", "head"])
 @pytest.mark.parametrize("tag", ['"1"', 'W/"1"', '"9", "1"', "*"])
-def test_a_client_that_has_this_state_gets_a_304(
+def test_a_client_with_the_current_state_gets_a_304(
     api: Api, alice: User, verb: str, tag: str
 ) -> None:
     client, algorithm = api(alice), make.algorithm(alice)
@@ -107,7 +105,7 @@ def test_without_the_header_the_last_write_wins(api: Api, alice: User, verb: str
 
 
 @WRITES
-def test_one_that_is_not_there_or_runs_is_refused_for_that(
+def test_a_missing_or_running_algorithm_is_refused_for_that_reason(
     api: Api, alice: User, bob: User, verb: str
 ) -> None:
     algorithm = make.algorithm(alice, **make.steps())
@@ -119,7 +117,7 @@ def test_one_that_is_not_there_or_runs_is_refused_for_that(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_twenty_that_expect_the_same_one_writes(api: Api) -> None:
+def test_of_twenty_writers_with_the_same_tag_one_succeeds(api: Api) -> None:
     owner = make.user()
     algorithm = make.algorithm(owner, **make.steps())
     clients = [api(owner) for _ in range(20)]

@@ -26,7 +26,7 @@ def hold_days(*stamps: str) -> None:
     store_candles("NSE:SBIN", "1d", flat_candles([at(f"{stamp} 00:00") for stamp in stamps]))
 
 
-def test_what_is_held_by_timeframe(client: APIClient) -> None:
+def test_coverage_lists_the_stored_timeframes(client: APIClient) -> None:
     store_candles("NSE:SBIN", "1m", rising_minutes("2024-01-31 09:15", 375))
     response = client.get(PATH, SBIN)
     assert response.status_code == 200
@@ -47,7 +47,7 @@ def test_what_is_held_by_timeframe(client: APIClient) -> None:
     }
 
 
-def test_sessions_that_the_calendar_has_and_the_history_has_not(client: APIClient) -> None:
+def test_missing_sessions_are_listed(client: APIClient) -> None:
     hold_days("2024-01-18", "2024-01-23", "2024-01-25", "2024-01-29")
     [row] = client.get(PATH, SBIN).json()["timeframes"]
     assert (row["days"], row["missingSessions"]) == (4, 3)
@@ -104,7 +104,7 @@ def test_a_generated_sample_says_so(client: APIClient) -> None:
     assert client.get(PATH, SBIN).json()["timeframes"][0]["synthetic"] is True
 
 
-def test_nothing_held_is_an_empty_list(client: APIClient) -> None:
+def test_a_symbol_without_bars_gives_an_empty_list(client: APIClient) -> None:
     assert client.get(PATH, SBIN).json() == {"symbol": "NSE:SBIN", "timeframes": []}
 
 

@@ -149,7 +149,7 @@ def test_minutes_make_the_sessions_of_longer_candles(api: Api, alice: User) -> N
     assert coverage["percentage"] > 95
 
 
-def test_validate_tells_what_is_held(api: Api, alice: User) -> None:
+def test_validate_reports_the_stored_history(api: Api, alice: User) -> None:
     history("2024-01-01", 100)
     algorithm = daily(alice, MARUTI, "NSE:TCS")
     path = f"/api/trading/algorithms/{algorithm.pk}/validate"

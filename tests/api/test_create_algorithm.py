@@ -155,13 +155,13 @@ def test_a_wrong_value_is_refused_and_named(post: Post, body: dict[str, Any], fi
     assert not Algorithm.objects.exists()
 
 
-def test_a_closed_set_is_told(post: Post) -> None:
+def test_an_error_lists_the_allowed_values(post: Post) -> None:
     error = assert_error(post(basicInfo={"strategyType": "hodl"}), 400, "VALIDATION_ERROR")
     assert error["details"]["value"] == "hodl"
     assert "momentum" in error["details"]["allowedValues"]
 
 
-def test_a_null_inside_a_step_is_shown_as_what_was_sent(post: Post) -> None:
+def test_a_null_inside_a_step_is_shown_as_sent(post: Post) -> None:
     error = assert_error(post(basicInfo={"timeframe": None}), 400, "VALIDATION_ERROR")
     assert error["details"]["value"] is None
     assert error["details"]["allowedValues"]
@@ -198,7 +198,7 @@ def test_a_mistyped_key_at_the_top_is_refused_with_the_one_meant(
     assert meant in error["details"]["allowedValues"]
 
 
-def test_what_is_as_long_as_it_may_be_is_taken(post: Post) -> None:
+def test_the_longest_allowed_text_is_accepted(post: Post) -> None:
     basic = make.steps()["basicInfo"] | {"symbols": [f"NSE:A{n}" for n in range(50)]}
     body = post(name="x" * 100, description="x" * 2000, basicInfo=basic).json()
     assert (len(body["name"]), len(body["description"])) == (100, 2000)
@@ -218,7 +218,7 @@ def test_ten_thousand_unknown_keys_are_refused_in_a_short_answer(post: Post) -> 
 
 
 @pytest.mark.parametrize("step", [None, "basicInfo", "exitConditions"])
-def test_a_very_long_key_is_told_by_its_beginning(post: Post, step: str | None) -> None:
+def test_a_very_long_key_is_shown_by_its_beginning(post: Post, step: str | None) -> None:
     wrong = {"k" * 50_000: 1}
     response = post(**({step: wrong} if step else wrong))
     error = assert_error(response, 400, "VALIDATION_ERROR", value=1)
@@ -241,7 +241,7 @@ def test_a_large_value_is_shortened_in_the_error(post: Post, sent: object, messa
     assert_error(response, 400, "VALIDATION_ERROR", field=field, value=message)
 
 
-def test_what_the_service_owns_is_passed_over(post: Post, bob: User) -> None:
+def test_fields_owned_by_the_service_are_ignored(post: Post, bob: User) -> None:
     first = post(name="Mine", **make.steps()).json()
     assert first["status"] == "stopped"
     again = post(**first | {"userId": bob.pk, "status": "active", "active": True, "version": 9})
@@ -307,7 +307,7 @@ def test_concurrent_drafts_get_numbers_of_their_own() -> None:
     assert names == {f"Algorithm #{n}" for n in range(1, 25)}
 
 
-def test_a_client_without_json_is_told(api: Api, alice: User) -> None:
+def test_a_client_that_does_not_accept_json_gets_an_error(api: Api, alice: User) -> None:
     client: APIClient = api(alice)
     response = client.post(PATH, "name=x", content_type="application/x-www-form-urlencoded")
     assert_error(response, 415, "VALIDATION_ERROR")

@@ -12,7 +12,7 @@ PATH = "/api/trading/algorithms/"
 
 
 @pytest.mark.parametrize("status", ["draft", "stopped", "error"])
-def test_it_is_gone_for_its_owner_and_kept_in_the_database(
+def test_a_deleted_algorithm_is_gone_for_its_owner_and_kept_in_the_database(
     api: Api, alice: User, status: str
 ) -> None:
     algorithm = make.algorithm(alice)
@@ -29,7 +29,7 @@ def test_it_is_gone_for_its_owner_and_kept_in_the_database(
 
 
 @pytest.mark.parametrize("status", ["active", "paused"])
-def test_one_that_runs_cannot_be_deleted(api: Api, alice: User, status: str) -> None:
+def test_a_running_algorithm_cannot_be_deleted(api: Api, alice: User, status: str) -> None:
     algorithm = make.algorithm(alice, **make.steps())
     Algorithm.objects.filter(pk=algorithm.pk).update(status=status, active=status == "active")
     response = api(alice).delete(PATH + algorithm.pk)

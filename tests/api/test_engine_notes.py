@@ -85,7 +85,7 @@ def test_a_comparison_has_it_for_the_one_it_is_about(api: Api, alice: User, old:
 @pytest.mark.parametrize(
     ("version", "trail"), [(12, {**TRAIL, "enabled": False}), (ENGINE_VERSION, TRAIL)]
 )
-def test_without_a_trail_or_of_a_later_engine_there_is_none(
+def test_a_run_without_a_trail_or_of_a_later_engine_has_no_notes(
     api: Api, alice: User, old: Backtest, version: int, trail: dict[str, Any]
 ) -> None:
     backtest = made_by(version, completed(alice, trail))

@@ -107,7 +107,7 @@ def test_a_job_that_is_done_twice_changes_nothing(
     assert made(api, alice, backtest) == before
 
 
-def test_charges_are_those_of_the_date_that_is_asked_for(
+def test_charges_use_the_rates_of_the_requested_date(
     api: Api, alice: User, backtest: Backtest
 ) -> None:
     section = made(api, alice, backtest, "?asOf=2010-01-04")["sections"]["chargesAsOf"]
@@ -117,7 +117,7 @@ def test_charges_are_those_of_the_date_that_is_asked_for(
     assert today["date"] > "2024"
 
 
-def test_a_date_that_is_none_is_an_error(api: Api, alice: User, backtest: Backtest) -> None:
+def test_an_invalid_date_is_an_error(api: Api, alice: User, backtest: Backtest) -> None:
     response = api(alice).get(path_of(backtest) + "?asOf=yesterday")
     assert_error(response, 400, "VALIDATION_ERROR")
 
@@ -168,7 +168,7 @@ def test_of_a_walk_forward_the_joined_tests_are_looked_at(api: Api, alice: User)
     assert body["sections"]["multipleTesting"]["figures"]["trials"] >= 3
 
 
-def test_trades_on_expiries_are_told_from_others(api: Api, alice: User, backtest: Backtest) -> None:
+def test_regimes_separate_trades_on_expiries(api: Api, alice: User, backtest: Backtest) -> None:
     """NIFTY's monthly contracts expired on 29 February 2024."""
     expiries = making.evidence_input(backtest).expiries["NSE:NIFTY"]
     assert day_number(date(2024, 2, 29)) in expiries
@@ -176,7 +176,7 @@ def test_trades_on_expiries_are_told_from_others(api: Api, alice: User, backtest
     assert {group["regime"] for group in regimes} <= {"expiry", "none"}
 
 
-def test_without_a_result_there_is_no_evidence(api: Api, alice: User) -> None:
+def test_a_backtest_without_a_result_has_no_evidence(api: Api, alice: User) -> None:
     store_candles("NSE:NIFTY", "15m", wave_candles("2024-01-01", 45))
     queued = submit(alice, make.algorithm(alice, **make.steps()).pk)
     error = assert_error(api(alice).get(path_of(queued)), 422, "UNPROCESSABLE_ENTITY")

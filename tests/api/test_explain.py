@@ -59,7 +59,7 @@ def test_every_entry_is_explained_by_the_candle_before_it(
         assert explanation["candle"]["time"] == _moment(int(times[entry - 1]))
 
 
-def test_each_position_is_explained_with_its_levels_and_what_closed_it(
+def test_each_position_is_explained_with_its_levels_and_its_exit(
     api: Api, alice: User, completed: Backtest
 ) -> None:
     client = api(alice)
@@ -78,12 +78,12 @@ def test_each_position_is_explained_with_its_levels_and_what_closed_it(
     assert night["positions"] == []
 
 
-def test_whatever_becomes_of_a_position_or_a_signal_has_its_words() -> None:
+def test_every_outcome_of_a_position_or_signal_has_words() -> None:
     assert set(POSITION_MESSAGES) == {HELD, *EXIT_REASONS} - {""}
     assert set(OUTCOME_MESSAGES) == {*CERTAIN, UNCERTAIN}
 
 
-def test_conditions_of_exits_are_told_of_what_is_held(api: Api, alice: User) -> None:
+def test_exit_conditions_are_explained_for_open_positions(api: Api, alice: User) -> None:
     store_candles(SYMBOL, "15m", wave_candles("2024-01-01", 45))
     high = {"type": "indicator_value", "indicator": {"type": "RSI"}, "operator": "above"}
     exits = {
@@ -119,7 +119,7 @@ def _moment(seconds: int) -> str:
     return f"{datetime.fromtimestamp(seconds, tz=UTC):%Y-%m-%dT%H:%M:%S}.000Z"
 
 
-def test_each_condition_tells_its_place_its_values_and_whether_it_holds(
+def test_each_condition_gives_its_place_its_values_and_its_result(
     api: Api, alice: User, completed: Backtest
 ) -> None:
     explanation = ask(api(alice), completed).json()
@@ -137,7 +137,7 @@ def test_each_condition_tells_its_place_its_values_and_whether_it_holds(
     assert long["conditions"][1]["holds"] is (rsi["value"] > 50)
 
 
-def test_adjusted_prices_of_the_candle_are_reported_as_those_of_trades_are(
+def test_candle_prices_are_adjusted_as_in_trades(
     api: Api, alice: User, completed: Backtest
 ) -> None:
     client = api(alice)
@@ -157,7 +157,7 @@ def test_a_wrong_symbol_or_moment_is_named(api: Api, alice: User, completed: Bac
         assert_error(ask(client, completed, at=at), 400, "VALIDATION_ERROR", field="at")
 
 
-def test_where_there_is_no_candle_the_nearest_are_told(
+def test_a_time_without_a_candle_gives_the_nearest_ones(
     api: Api, alice: User, completed: Backtest
 ) -> None:
     night = {"before": "2024-02-05T09:45:00.000Z", "after": "2024-02-06T03:45:00.000Z"}
@@ -178,8 +178,6 @@ def test_only_a_completed_backtest_of_one_configuration_is_explained(
     assert_error(refused, 422, "UNPROCESSABLE_ENTITY", kind="optimization")
 
 
-def test_history_that_is_not_held_any_more_is_said_to_be_gone(
-    api: Api, alice: User, completed: Backtest
-) -> None:
+def test_deleted_history_is_reported(api: Api, alice: User, completed: Backtest) -> None:
     CandleChunk.objects.all().delete()
     assert_error(ask(api(alice), completed), 422, "UNPROCESSABLE_ENTITY")

@@ -120,7 +120,7 @@ def test_every_signal_is_explained_by_its_record(api: Api, alice: User, run: Run
 
 
 @pytest.mark.django_db
-def test_a_trade_is_told_where_it_ended(api: Api, alice: User, run: Run) -> None:
+def test_a_trade_is_explained_where_it_ended(api: Api, alice: User, run: Run) -> None:
     client, trade = api(alice), Trade.objects.filter(run=run).earliest("exit_time")
     positions = explained(client, run, trade.symbol, trade.exit_time).json()["positions"]
     (ended,) = (held for held in positions if held["trade"])
@@ -131,7 +131,7 @@ def test_a_trade_is_told_where_it_ended(api: Api, alice: User, run: Run) -> None
 
 
 @pytest.mark.django_db
-def test_a_signal_that_was_blocked_says_by_what(api: Api, alice: User, run: Run) -> None:
+def test_a_blocked_signal_gives_its_reason(api: Api, alice: User, run: Run) -> None:
     signal = Signal.objects.filter(run=run, action="entry").earliest("bar_time")
     Signal.objects.filter(pk=signal.pk).update(followed=False, reason="kill_switch")
     entry = explained(api(alice), run, signal.symbol, signal.bar_time).json()["entry"]

@@ -65,7 +65,7 @@ def test_a_form_of_another_page_ends_and_renews_no_session(
     assert LoginSession.objects.values().get() == before
 
 
-def test_a_csrf_token_in_a_form_is_none(browser: APIClient) -> None:
+def test_a_csrf_token_in_a_form_is_ignored(browser: APIClient) -> None:
     body = f"csrfmiddlewaretoken={browser.cookies['csrftoken'].value}".encode()
     kind = "application/x-www-form-urlencoded"
     refused = browser.generic("POST", "/api/trading/algorithms", body, content_type=kind)  # type: ignore[arg-type]  # bytes are taken too

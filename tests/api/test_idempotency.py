@@ -115,7 +115,7 @@ def test_a_refusal_of_the_operation_is_stored_too(post: Post, body: dict[str, An
 
 
 @pytest.mark.parametrize("status", [400, 429, 503, 500])
-def test_what_did_not_begin_is_not_stored(
+def test_a_request_that_did_not_begin_is_not_stored(
     post: Post, body: dict[str, Any], monkeypatch: pytest.MonkeyPatch, status: int
 ) -> None:
     refusals = {429: services.TooManyQueued(limit=1), 503: services.QueueFull(), 500: ValueError()}
@@ -268,7 +268,7 @@ def test_an_answer_without_a_secret_is_repeated_to_all_credentials_of_the_user(
         assert ("Idempotent-Replayed" in answer) == (number > 0)
 
 
-def test_every_call_whose_answer_has_a_secret_is_tested_here() -> None:
+def test_every_call_with_a_secret_response_is_tested_here() -> None:
     document = openapi.document()
     with_secret = {
         path

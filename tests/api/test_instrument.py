@@ -36,7 +36,7 @@ def test_a_share(api: Api, alice: User) -> None:
     }
 
 
-def test_a_contract_with_what_brokers_call_it_and_what_expires_next(api: Api, alice: User) -> None:
+def test_a_contract_has_its_broker_names_and_the_next_expiries(api: Api, alice: User) -> None:
     for day in (date(2020, 1, 30), date(2099, 1, 29), date(2099, 2, 26)):
         contract = future(
             f"NSE:MM{day:%y%b}FUT".upper(),
@@ -66,7 +66,7 @@ def test_an_option_that_has_expired(api: Api, alice: User) -> None:
 
 
 @pytest.mark.parametrize("symbol", ["NSE:ZZZZZZ", "nse:MM", "NSE:M&M", "MM", "NSE:", "%00", "%ff"])
-def test_what_is_not_listed_is_not_found(api: Api, alice: User, symbol: str) -> None:
+def test_an_unlisted_symbol_is_not_found(api: Api, alice: User, symbol: str) -> None:
     services.seed_sample()
     assert_error(api(alice).get(PATH + symbol), 404, "NOT_FOUND")
 

@@ -109,13 +109,13 @@ def test_a_key_is_accepted_from_its_networks_alone(
 
 
 @pytest.mark.parametrize("network", ["203.0.113.7/24", "fe80::1%eth0", "", "localhost", 5, None])
-def test_what_is_no_network_is_refused_by_its_place(api: Api, alice: User, network: object) -> None:
+def test_an_invalid_network_is_refused_by_its_place(api: Api, alice: User, network: object) -> None:
     response = api(alice).post(PATH, GOOD | {"networks": ["127.0.0.1", network]})
     assert_error(response, 400, "VALIDATION_ERROR", field="networks[1]")
 
 
 @pytest.mark.parametrize("zone", ["Z", "+00:00", "+05:30"])
-def test_an_expiry_is_told_in_utc(api: Api, alice: User, zone: str) -> None:
+def test_an_expiry_is_given_in_utc(api: Api, alice: User, zone: str) -> None:
     body = api(alice).post(PATH, GOOD | {"expiresAt": f"2999-12-31T18:30:00{zone}"}).json()
     hour = "13:00" if zone == "+05:30" else "18:30"
     assert body["expiresAt"] == f"2999-12-31T{hour}:00.000Z"
@@ -200,7 +200,7 @@ def test_expired_ones_do_not_count(api: Api, alice: User) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_those_made_at_the_same_moment_count_each_other() -> None:
+def test_keys_made_at_the_same_moment_count_each_other() -> None:
     user = make.user("racer")
     for _ in range(20 - 1):
         new_key(user)
@@ -246,7 +246,7 @@ def test_a_revoked_key_is_refused_at_once(api: Api, with_key: KeyClient, alice: 
 
 
 @pytest.mark.parametrize("key_id", ["0" * 24, "x", "%00"])
-def test_unknown_is_not_found(api: Api, alice: User, key_id: str) -> None:
+def test_an_unknown_key_is_not_found(api: Api, alice: User, key_id: str) -> None:
     assert_error(api(alice).delete(f"{PATH}/{key_id}"), 404, "NOT_FOUND")
 
 
@@ -259,7 +259,9 @@ def test_foreign_and_revoked_are_not_found(api: Api, alice: User, bob: User) -> 
     assert key_of_bob.revoked_at is None
 
 
-def test_the_list_is_paged_newest_first_and_ones_own(api: Api, alice: User, bob: User) -> None:
+def test_the_list_is_paged_newest_first_and_has_only_the_users_keys(
+    api: Api, alice: User, bob: User
+) -> None:
     now = timezone.now()
     made = [new_key(alice, now=now - timedelta(days=age))[0].pk for age in (3, 2, 1)]
     new_key(bob)
@@ -300,7 +302,9 @@ def test_each_call_needs_one_scope(
     assert_error(refused, 403, "FORBIDDEN", requiredScope=scope)
 
 
-def test_it_shows_its_owners_things_only(with_key: KeyClient, alice: User, bob: User) -> None:
+def test_a_key_reads_only_the_things_of_its_owner(
+    with_key: KeyClient, alice: User, bob: User
+) -> None:
     algorithm, algorithm_of_bob = make.algorithm(alice), make.algorithm(bob)
     client = with_key(new_key(alice)[1])
     listed = [row["id"] for row in client.get("/api/trading/algorithms").json()["data"]]
@@ -324,7 +328,7 @@ def test_it_shows_its_owners_things_only(with_key: KeyClient, alice: User, bob: 
         ("delete", f"{PATH}/{'0' * 24}"),
     ],
 )
-def test_it_opens_nothing_of_the_account(
+def test_a_key_cannot_use_account_calls(
     with_key: KeyClient, alice: User, method: str, path: str
 ) -> None:
     response = getattr(with_key(new_key(alice)[1]), method)(path)
@@ -361,14 +365,14 @@ def test_a_user_who_is_switched_off_has_no_use_for_it(with_key: KeyClient, alice
         lambda t: "atk_\xff",
     ],
 )
-def test_what_is_no_key_is_invalid(
+def test_a_malformed_key_is_invalid(
     with_key: KeyClient, alice: User, change: Callable[[str], str]
 ) -> None:
     text = change(new_key(alice)[1])
     assert_error(with_key(text).get("/api/trading/algorithms"), 401, "INVALID_TOKEN")
 
 
-def test_one_query_says_whose_it_is(
+def test_one_query_finds_the_owner(
     alice: User, django_assert_num_queries: Callable[[int], Any]
 ) -> None:
     _, text = new_key(alice)

@@ -43,7 +43,7 @@ def test_at_first_it_is_off(api: Api, alice: User) -> None:
         ({"reason": "bad news"}, "bad news"),
     ],
 )
-def test_it_says_since_when_and_why(
+def test_the_switch_gives_its_time_and_reason(
     api: Api, alice: User, body: object, reason: str | None
 ) -> None:
     response = on(api, alice, body)
@@ -55,7 +55,7 @@ def test_it_says_since_when_and_why(
     assert api(alice).get(PATH).json() == answer
 
 
-def test_it_pauses_all_that_is_active_and_nothing_else(api: Api, alice: User, bob: User) -> None:
+def test_the_switch_pauses_exactly_the_active_algorithms(api: Api, alice: User, bob: User) -> None:
     of_alice = {
         status: algorithm_in(alice, status) for status in ("draft", "active", "stopped", "error")
     }
@@ -86,7 +86,7 @@ def test_while_it_is_on_nothing_starts_or_resumes(api: Api, alice: User, bob: Us
     assert api(alice).post(f"{ALGORITHMS}/{paused.pk}/stop").status_code == 200
 
 
-def test_it_stays_as_it_was_turned_on(api: Api, alice: User) -> None:
+def test_turning_it_on_again_changes_nothing(api: Api, alice: User) -> None:
     first, again = on(api, alice, {"reason": "first"}), on(api, alice, {"reason": "second"})
     assert again.status_code == 200
     assert again.json() == first.json()
@@ -102,7 +102,7 @@ def test_turned_off_it_lets_start_again_and_resumes_nothing(api: Api, alice: Use
     assert client.post(f"{ALGORITHMS}/{algorithm.pk}/resume").status_code == 200
 
 
-def test_what_is_off_can_be_turned_off(api: Api, alice: User) -> None:
+def test_turning_it_off_twice_is_allowed(api: Api, alice: User) -> None:
     assert api(alice).delete(PATH).status_code == 204
     assert not AuditRecord.objects.filter(action="kill_switch_off").exists()
 
@@ -138,9 +138,7 @@ def test_closing_can_be_asked_for_afterwards(api: Api, alice: User) -> None:
         ({"active": False}, "active"),
     ],
 )
-def test_a_body_that_may_mean_something_else_is_refused(
-    api: Api, alice: User, body: object, field: str
-) -> None:
+def test_a_wrong_body_is_refused(api: Api, alice: User, body: object, field: str) -> None:
     assert_error(on(api, alice, body), 400, "VALIDATION_ERROR", field=field)
     assert not KillSwitch.objects.exists()
 

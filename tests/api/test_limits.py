@@ -33,7 +33,7 @@ def shown(response: Any) -> tuple[int, int]:
     return int(response["X-RateLimit-Limit"]), int(response["X-RateLimit-Remaining"])
 
 
-def test_every_answer_says_what_is_left_of_its_own_scope(api: Api, alice: User) -> None:
+def test_every_response_gives_the_rest_of_its_own_scope(api: Api, alice: User) -> None:
     client = api(alice)
     assert shown(client.get("/api/auth/profile")) == (5, 4)
     assert shown(client.post(ALGORITHMS, {})) == (3, 2)
@@ -50,7 +50,7 @@ def test_every_answer_says_what_is_left_of_its_own_scope(api: Api, alice: User) 
     assert not set(NAMES) & set(anonymous.get("/healthz").headers)
 
 
-def test_what_is_over_the_limit_is_refused_until_the_window_ends(api: Api, alice: User) -> None:
+def test_requests_over_the_limit_are_refused_until_the_window_ends(api: Api, alice: User) -> None:
     client = api(alice)
     for _ in range(3):
         assert client.post(ALGORITHMS, {}).status_code == 201
@@ -93,7 +93,7 @@ def test_addresses_behind_a_trusted_proxy_are_told_apart(api: Api, settings: Set
     assert [left("1.1.1.1"), left("2.2.2.2"), left("1.1.1.1")] == [4, 4, 3]
 
 
-def test_a_limit_that_is_off_says_nothing(api: Api, alice: User, settings: Settings) -> None:
+def test_a_disabled_limit_sends_no_headers(api: Api, alice: User, settings: Settings) -> None:
     settings.RATE_LIMITS = dict.fromkeys(settings.RATE_LIMITS)
     response = api(alice).get(ALGORITHMS)
     assert response.status_code == 200

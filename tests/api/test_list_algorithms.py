@@ -29,7 +29,7 @@ def names(body: dict[str, Any]) -> list[str]:
     return [item["name"] for item in body["data"]]
 
 
-def test_an_item_has_what_a_list_shows(api: Api, alice: User) -> None:
+def test_an_item_has_the_fields_of_the_list(api: Api, alice: User) -> None:
     algorithm = make.algorithm(alice, name="Cross", **make.steps())
     body = api(alice).get(PATH).json()
     assert body == {
@@ -84,7 +84,7 @@ def test_the_newest_come_first_and_pages_follow_on(api: Api, alice: User) -> Non
     assert (beyond["data"], beyond["pagination"]["page"]) == ([], 9999)
 
 
-def test_what_is_equal_keeps_one_order_over_the_pages(api: Api, alice: User) -> None:
+def test_equal_items_keep_one_order_over_the_pages(api: Api, alice: User) -> None:
     for _ in range(9):
         make.algorithm(alice, name="same")
     pages = [api(alice).get(PATH, {"limit": 3, "page": n, "sort": "name"}) for n in (1, 2, 3)]

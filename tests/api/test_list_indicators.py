@@ -79,7 +79,7 @@ def test_the_whole_catalogue_is_listed_in_pages(api: Api, alice: User) -> None:
     assert client.get(PATH, {"page": 99}).json()["data"] == []
 
 
-def test_what_it_shows_can_be_used(api: Api, alice: User) -> None:
+def test_every_listed_indicator_can_be_used(api: Api, alice: User) -> None:
     client = api(alice)
     conditions = []
     for row in all_indicators(client):
@@ -119,7 +119,7 @@ def test_every_page_lists_the_candle_patterns_and_all_can_be_used(api: Api, alic
     assert answer.get("status") == "stopped", answer
 
 
-def test_it_is_read_from_no_table(api: Api, alice: User) -> None:
+def test_the_list_queries_only_the_session(api: Api, alice: User) -> None:
     client = api(alice)
     with CaptureQueriesContext(connection) as queries:
         client.get(PATH)

@@ -29,7 +29,7 @@ def names(api: Api, user: User, **query: Any) -> list[str]:
     return [item["name"] for item in body["data"]]
 
 
-def test_a_template_shows_what_it_does_and_of_its_owner_the_chosen_name_alone(
+def test_a_template_shows_its_settings_and_only_the_public_name_of_its_owner(
     api: Api, alice: User, bob: User
 ) -> None:
     api(alice).patch("/api/auth/profile", {"displayName": "Trader A"})
@@ -77,7 +77,7 @@ def test_everybody_sees_the_public_ones_and_their_own(api: Api, alice: User, bob
     assert names(api, bob) == ["bob's own", "bob's public", "alice's public"]
 
 
-def test_what_is_archived_or_taken_back_is_gone(api: Api, alice: User, bob: User) -> None:
+def test_archived_or_withdrawn_templates_are_gone(api: Api, alice: User, bob: User) -> None:
     archived, taken_back = template(alice, "archived"), template(alice, "taken back")
     services.archive(owner=alice, algorithm_id=archived.pk, now=make.NOW)
     changes: services.Changes = {"is_public": False}

@@ -77,7 +77,7 @@ def test_the_current_one_is_the_algorithm_as_it_reads(api: Api, alice: User) -> 
         {"basicInfo": {"timeframe": "7m"}},
     ],
 )
-def test_a_save_that_leaves_the_steps_as_they_are_makes_none(
+def test_a_save_with_unchanged_steps_makes_no_version(
     api: Api, alice: User, body: dict[str, object]
 ) -> None:
     algorithm = make.algorithm(alice, **make.steps())
@@ -123,7 +123,7 @@ def test_a_list_takes_as_many_queries_however_long(api: Api, alice: User) -> Non
     assert len(queries) == 3  # the session with its user, the algorithm, a page that is not full
 
 
-def test_a_version_saved_while_a_list_is_read_is_not_half_in_it(alice: User) -> None:
+def test_a_list_never_contains_half_of_a_new_version(alice: User) -> None:
     algorithm = make.algorithm(alice)
     rows = services.versions(owner=alice, algorithm_id=algorithm.pk)
     resized(alice, algorithm, SIZINGS[0])

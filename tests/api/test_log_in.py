@@ -43,7 +43,7 @@ def test_the_right_password_opens_a_session(log_in: LogIn, alice: User) -> None:
     assert alice.sessions.count() == 1
 
 
-def test_each_login_is_a_session_of_its_own(log_in: LogIn, alice: User) -> None:
+def test_each_login_opens_its_own_session(log_in: LogIn, alice: User) -> None:
     first, second = (log_in(alice.email, make.PASSWORD).json() for _ in range(2))
     assert first["accessToken"] != second["accessToken"]
     assert alice.sessions.count() == 2
@@ -57,7 +57,9 @@ def test_the_case_of_an_address_does_not_count(log_in: LogIn) -> None:
     ("flags", "role"),
     [({"is_staff": True}, "operator"), ({"is_staff": True, "is_superuser": True}, "admin")],
 )
-def test_the_role_is_told(log_in: LogIn, alice: User, flags: dict[str, bool], role: str) -> None:
+def test_the_response_gives_the_role(
+    log_in: LogIn, alice: User, flags: dict[str, bool], role: str
+) -> None:
     User.objects.filter(pk=alice.pk).update(**flags)
     assert log_in(alice.email, make.PASSWORD).json()["user"]["role"] == role
 
@@ -92,7 +94,7 @@ def test_any_other_pair_of_strings_is_wrong_not_malformed(
 
 
 @pytest.mark.parametrize("bad", ["", None, 5, True, ["x"], {"x": 1}])
-def test_what_is_no_string_or_empty_is_malformed(log_in: LogIn, alice: User, bad: object) -> None:
+def test_a_missing_or_empty_string_is_malformed(log_in: LogIn, alice: User, bad: object) -> None:
     assert_error(log_in(bad, make.PASSWORD), 400, "VALIDATION_ERROR", field="email")
     error = assert_error(log_in(alice.email, bad), 400, "VALIDATION_ERROR", field="password")
     assert "value" not in error["details"]
@@ -115,7 +117,7 @@ def test_a_form_of_another_site_cannot_log_a_browser_in(api: Api, alice: User) -
         assert_error(api().post(PATH, body, content_type=kind), 415, "VALIDATION_ERROR")
 
 
-def test_a_stale_token_beside_it_is_not_read(api: Api, alice: User) -> None:
+def test_a_stale_token_in_the_header_is_ignored(api: Api, alice: User) -> None:
     client = api()
     client.credentials(HTTP_AUTHORIZATION="Bearer stale")
     body = {"email": alice.email, "password": make.PASSWORD}
@@ -162,9 +164,7 @@ def test_a_password_that_changes_meanwhile_opens_nothing(
 
 
 @pytest.mark.parametrize("bad", ["true", 1, None, [True]])
-def test_whether_a_session_cookie_is_wanted_is_said_plainly(
-    api: Api, alice: User, bad: object
-) -> None:
+def test_the_field_for_a_session_cookie_must_be_valid(api: Api, alice: User, bad: object) -> None:
     body = {"email": alice.email, "password": make.PASSWORD, "sessionCookie": bad}
     assert_error(api().post(PATH, body), 400, "VALIDATION_ERROR", field="sessionCookie")
 

@@ -53,7 +53,7 @@ def assert_out(response: Any) -> None:
     assert response.json() == {"success": True, "message": "Logged out."}
 
 
-def test_both_of_one_session(log_out: LogOut, alice: User) -> None:
+def test_both_credentials_of_one_session_end_it(log_out: LogOut, alice: User) -> None:
     issued = opened(alice)
     assert_out(log_out(issued.access, issued.refresh))
     assert is_over(issued)
@@ -96,7 +96,7 @@ def test_the_cookie_alone(log_out: LogOut, alice: User, access: str | None) -> N
 
 
 @pytest.mark.parametrize("with_cookie", [True, False])
-def test_once_more_is_as_good(log_out: LogOut, alice: User, with_cookie: bool) -> None:
+def test_logging_out_twice_succeeds(log_out: LogOut, alice: User, with_cookie: bool) -> None:
     issued = opened(alice)
     log_out(issued.access, issued.refresh)
     is_over(issued)
@@ -119,13 +119,13 @@ def test_a_damaged_access_token_alone(log_out: LogOut, cookie: str | None) -> No
 
 
 @pytest.mark.parametrize("cookie", [None, "", DAMAGED])
-def test_nothing_at_all(log_out: LogOut, cookie: str | None) -> None:
+def test_logging_out_without_credentials_succeeds(log_out: LogOut, cookie: str | None) -> None:
     response = log_out(None, cookie)
     assert_error(response, 401, "UNAUTHORIZED")
     assert response["WWW-Authenticate"] == "Bearer"
 
 
-def test_each_token_counts_only_in_its_place(log_out: LogOut, alice: User) -> None:
+def test_swapped_tokens_do_not_log_out(log_out: LogOut, alice: User) -> None:
     issued = opened(alice)
     assert_error(log_out(issued.refresh, issued.access), 401, "INVALID_TOKEN")
     assert not is_over(issued)

@@ -33,7 +33,7 @@ def completed(queued: Backtest) -> Backtest:
     return queued
 
 
-def test_one_that_waits_is_cancelled_and_never_runs(
+def test_a_waiting_backtest_is_cancelled_and_never_runs(
     api: Api, alice: User, queued: Backtest
 ) -> None:
     response = api(alice).post(f"{PATH}/{queued.pk}/cancel")
@@ -46,12 +46,14 @@ def test_one_that_waits_is_cancelled_and_never_runs(
     assert not BacktestResult.objects.exists()
 
 
-def test_one_that_runs_is_cancelled_at_once(api: Api, alice: User, running: Backtest) -> None:
+def test_a_running_backtest_is_cancelled_at_once(api: Api, alice: User, running: Backtest) -> None:
     response = api(alice).post(f"{PATH}/{running.pk}/cancel", {})
     assert (response.status_code, response.json()["status"]) == (200, "cancelled")
 
 
-def test_what_has_ended_cannot_be_cancelled(api: Api, alice: User, completed: Backtest) -> None:
+def test_a_finished_backtest_cannot_be_cancelled(
+    api: Api, alice: User, completed: Backtest
+) -> None:
     response = api(alice).post(f"{PATH}/{completed.pk}/cancel")
     assert_error(
         response, 422, "UNPROCESSABLE_ENTITY", backtestId=completed.pk, currentStatus="completed"
@@ -60,7 +62,7 @@ def test_what_has_ended_cannot_be_cancelled(api: Api, alice: User, completed: Ba
     assert_error(again, 422, "UNPROCESSABLE_ENTITY")
 
 
-def test_what_has_ended_is_renamed(api: Api, alice: User, completed: Backtest) -> None:
+def test_a_finished_backtest_can_be_renamed(api: Api, alice: User, completed: Backtest) -> None:
     client = api(alice)
     response = client.patch(f"{PATH}/{completed.pk}", {"name": "  The good one "})
     assert (response.status_code, response.json()["name"]) == (200, "The good one")
@@ -86,7 +88,7 @@ def test_a_bad_name_is_refused(
     assert_error(response, 400, "VALIDATION_ERROR", field=field)
 
 
-def test_what_has_ended_is_deleted_with_its_result(
+def test_a_finished_backtest_is_deleted_with_its_result(
     api: Api, alice: User, completed: Backtest
 ) -> None:
     client = api(alice)
@@ -99,7 +101,7 @@ def test_what_has_ended_is_deleted_with_its_result(
 
 
 @pytest.mark.parametrize("status", ["queued", "running"])
-def test_what_waits_or_runs_is_neither_renamed_nor_deleted(
+def test_a_waiting_or_running_backtest_is_neither_renamed_nor_deleted(
     api: Api, alice: User, queued: Backtest, status: str
 ) -> None:
     if status == "running":

@@ -26,7 +26,7 @@ def rates(client: APIClient, **changes: str) -> list[dict[str, Any]]:
     return rows
 
 
-def test_each_item_with_what_it_is_for_and_where_it_is_from(client: APIClient) -> None:
+def test_each_item_has_its_purpose_and_its_source(client: APIClient) -> None:
     rows = rates(client)
     taxes = [row for row in rows if row["item"] == "transaction_tax"]
     [delivery] = [r for r in taxes if r["scopes"] == ["equity"] and "delivery" in r["products"]]
@@ -63,7 +63,7 @@ def test_rates_of_single_underlyings_and_of_the_nearest_expiry(client: APIClient
     assert fees("2024-06-03") == [for_all, both]
 
 
-def test_a_note_has_no_rate_that_is_not_listed(client: APIClient) -> None:
+def test_notes_name_only_listed_rates(client: APIClient) -> None:
     """The charges of a fill are rates of its segment."""
     fill = {"symbol": "NSE:SBIN", "side": "sell", "quantity": "10", "price": "500"}
     for product in ("intraday", "delivery"):

@@ -36,7 +36,7 @@ def note(client: APIClient, **changes: str) -> dict[str, Any]:
     return body
 
 
-def test_each_item_as_it_is_and_as_it_is_paid_with_its_source(client: APIClient) -> None:
+def test_each_item_has_its_exact_and_its_rounded_amount_and_its_source(client: APIClient) -> None:
     charge_note = note(client)
     items = {charge["item"]: charge for charge in charge_note["charges"]}
     assert (charge_note["value"], charge_note["segment"], charge_note["broker"]) == (
@@ -58,7 +58,7 @@ def test_each_item_as_it_is_and_as_it_is_paid_with_its_source(client: APIClient)
     assert items["brokerage"]["unsourced"].startswith("the beginning")
 
 
-def test_funds_are_taxed_by_what_they_hold(client: APIClient) -> None:
+def test_taxes_on_funds_depend_on_their_holdings(client: APIClient) -> None:
     sale = {"side": "sell", "price": "100", "quantity": "1000", "date": "2025-06-02"}
     notes = {
         symbol: note(client, symbol=f"NSE:{symbol}", broker="none", **sale)
@@ -79,7 +79,7 @@ def test_funds_are_taxed_by_what_they_hold(client: APIClient) -> None:
     assert "contract note of 2024-11-13" in taxes["LIQUIDCASE"]["source"]
 
 
-def test_a_sale_in_delivery_names_what_the_depository_takes(client: APIClient) -> None:
+def test_a_sale_in_delivery_includes_the_depository_charge(client: APIClient) -> None:
     sale = {"symbol": "NSE:SBIN", "side": "sell", "price": "800", "date": "2025-06-02"}
     result = note(client, broker="zerodha", **sale)
     charge = next(row for row in result["charges"] if row["item"] == "depository_charge")
@@ -89,7 +89,7 @@ def test_a_sale_in_delivery_names_what_the_depository_takes(client: APIClient) -
     assert result["total"] == pytest.approx(without["total"] + 15.34, abs=0.005)
 
 
-def test_nothing_is_charged_on_an_index(client: APIClient) -> None:
+def test_an_index_has_no_charges(client: APIClient) -> None:
     seed_sample()
     result = note(client, symbol="NSE:BANKNIFTY", price="50000", date="2025-06-02")
     assert (result["instrument"], result["charges"], result["unknown"], result["total"]) == (
@@ -119,7 +119,7 @@ def test_items_without_a_rate_are_named(client: APIClient) -> None:
     assert charge_note["unknown"] == ["sebi_fee", "stamp_duty"]
 
 
-def test_a_unit_is_worth_what_the_master_says(client: APIClient) -> None:
+def test_the_value_of_a_unit_comes_from_the_master(client: APIClient) -> None:
     Instrument.objects.create(
         symbol="MCX:GOLD26DECFUT",
         exchange="MCX",

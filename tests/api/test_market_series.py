@@ -27,7 +27,7 @@ def keys(client: APIClient, **query: str) -> list[tuple[str, str]]:
     return [(row["symbol"], row["timeframe"]) for row in answer.json()["data"]]
 
 
-def test_each_symbol_and_timeframe_with_what_is_missing(client: APIClient) -> None:
+def test_each_symbol_and_timeframe_lists_its_gaps(client: APIClient) -> None:
     answer = client.get(PATH).json()
     assert answer["pagination"]["total"] == 3
     gold, days, bars = answer["data"]

@@ -36,7 +36,7 @@ def test_the_phases_of_each_segment_and_where_they_are_from(client: APIClient) -
     assert any("SEBI circular of 2026-01-16" in row["source"] for row in shares["sources"])
 
 
-def test_a_day_that_differs_says_why_and_what_has_no_source(client: APIClient) -> None:
+def test_a_special_day_gives_its_reason_and_its_missing_sources(client: APIClient) -> None:
     holiday = segments(client, "BSE", "2026-11-10")["derivatives"]
     assert (holiday["session"], holiday["name"], holiday["phases"]) == (
         "holiday",

@@ -102,7 +102,7 @@ def test_a_wrong_current_one_changes_nothing(change: Change, alice: User) -> Non
 
 @pytest.mark.parametrize("field", ["currentPassword", "newPassword"])
 @pytest.mark.parametrize("bad", ["", None, 5, ["x"]])
-def test_what_is_no_string_or_empty_is_malformed(change: Change, field: str, bad: object) -> None:
+def test_a_missing_or_empty_string_is_malformed(change: Change, field: str, bad: object) -> None:
     assert_error(change(**{field: bad}), 400, "VALIDATION_ERROR", field=field)
 
 

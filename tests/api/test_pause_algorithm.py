@@ -19,7 +19,9 @@ def post(api: Api, algorithm: Algorithm, body: object = None) -> Any:
     return api(algorithm.owner).post(f"{PATH}/{algorithm.pk}/pause", body)
 
 
-def test_it_keeps_its_run_its_capital_and_its_positions(api: Api, alice: User) -> None:
+def test_a_paused_algorithm_keeps_its_run_its_capital_and_its_positions(
+    api: Api, alice: User
+) -> None:
     algorithm = stopped_algorithm(alice)
     hold(start(algorithm))
     response = post(api, algorithm)
@@ -31,7 +33,7 @@ def test_it_keeps_its_run_its_capital_and_its_positions(api: Api, alice: User) -
     assert Account.objects.get().reserved == run.capital
 
 
-def test_it_is_in_the_history_and_told(api: Api, alice: User) -> None:
+def test_a_pause_is_in_the_history_and_emits_an_event(api: Api, alice: User) -> None:
     algorithm = algorithm_in(alice, "active")
     post(api, algorithm)
     change = algorithm.status_changes.latest("id")
@@ -48,6 +50,6 @@ def test_only_an_active_one_can_be_paused(api: Api, alice: User, status: str) ->
     )
 
 
-def test_a_body_that_says_something_is_refused(api: Api, alice: User) -> None:
+def test_a_body_with_fields_is_refused(api: Api, alice: User) -> None:
     response = post(api, algorithm_in(alice, "active"), {"for": "an hour"})
     assert_error(response, 400, "VALIDATION_ERROR", field="for")

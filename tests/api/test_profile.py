@@ -34,7 +34,7 @@ def opened(user: User, *, age: timedelta = timedelta(0)) -> tokens.IssuedTokens:
 # The profile.
 
 
-def test_it_is_the_user_itself(api: Api, alice: User) -> None:
+def test_the_profile_shows_the_user(api: Api, alice: User) -> None:
     response = api(alice).get(PATH)
     assert response.status_code == 200
     assert response.json() == {
@@ -56,7 +56,7 @@ def test_the_name_can_be_changed(api: Api, alice: User, bob: User) -> None:
     assert api(bob).get(PATH).json()["name"] == "Bob"
 
 
-def test_nothing_else_can(api: Api, alice: User) -> None:
+def test_no_other_field_can_be_changed(api: Api, alice: User) -> None:
     before = api(alice).get(PATH).json()
     body = before | {"email": "x@y.com", "role": "admin", "emailVerified": True, "id": "0" * 24}
     assert api(alice).patch(PATH, body).json() == before
@@ -70,7 +70,7 @@ def test_a_bad_name_changes_nothing(api: Api, alice: User, name: object) -> None
     assert alice.name == "Alice"
 
 
-def test_one_query_answers(
+def test_the_profile_takes_one_query(
     api: Api, alice: User, django_assert_num_queries: Callable[[int], Any]
 ) -> None:
     client = api(alice)
@@ -106,7 +106,7 @@ def test_the_case_of_the_scheme_does_not_count(present: Present, alice: User, sc
 @pytest.mark.parametrize(
     "token", ["x", "a.b", "a.b.c.d", "..", "a b", "!!.??.##", "x" * 60_000, "\xff\xfe", "null"]
 )
-def test_what_is_no_token_is_invalid(present: Present, alice: User, token: str) -> None:
+def test_a_malformed_token_is_invalid(present: Present, alice: User, token: str) -> None:
     response = present(f"Bearer {token}")
     assert_error(response, 401, "INVALID_TOKEN")
     assert response["WWW-Authenticate"] == "Bearer"
@@ -191,7 +191,7 @@ def test_the_forger_below_can_make_good_ones(present: Present, claims: dict[str,
     ],
     ids=repr,
 )
-def test_a_header_that_is_not_ours_is_invalid(
+def test_a_token_with_another_header_is_invalid(
     present: Present, claims: dict[str, Any], header: object
 ) -> None:
     assert_error(present(f"Bearer {signed(header, claims)}"), 401, "INVALID_TOKEN")
@@ -246,7 +246,7 @@ def test_a_claim_that_is_missing_is_refused(
 
 
 @pytest.mark.parametrize("payload", [[], "x", 5, None, b"", b"{", b"[" * 5000], ids=repr)
-def test_a_payload_that_is_no_object_is_invalid(
+def test_a_payload_that_is_not_an_object_is_invalid(
     present: Present, alice: User, payload: object
 ) -> None:
     assert_error(present(f"Bearer {signed(HEADER, payload)}"), 401, "INVALID_TOKEN")
@@ -257,7 +257,7 @@ def test_another_key_is_invalid(present: Present, claims: dict[str, Any]) -> Non
         assert_error(present(f"Bearer {signed(HEADER, claims, key=key)}"), 401, "INVALID_TOKEN")
 
 
-def test_every_changed_character_of_a_token_is_noticed(present: Present, alice: User) -> None:
+def test_a_token_with_any_changed_character_is_invalid(present: Present, alice: User) -> None:
     """A character's first bit always counts: the last character of a signature carries two bits
     less.
     """

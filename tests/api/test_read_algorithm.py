@@ -14,7 +14,7 @@ PATH = "/api/trading/algorithms/"
 UNKNOWN = "0123456789abcdef01234567"
 
 
-def test_the_owner_reads_what_was_created(api: Api, alice: User) -> None:
+def test_the_owner_reads_the_created_algorithm(api: Api, alice: User) -> None:
     client = api(alice)
     created = client.post(PATH[:-1], make.steps()).json()
     response = client.get(PATH + created["id"])
@@ -54,7 +54,7 @@ def test_every_verb_says_the_same_to_a_stranger(
     assert_error(response, 404, "ALGORITHM_NOT_FOUND", algorithmId=algorithm.pk)
 
 
-def test_an_address_with_a_slash_at_the_end_is_none(api: Api, alice: User) -> None:
+def test_an_address_with_a_trailing_slash_is_not_found(api: Api, alice: User) -> None:
     assert_error(api(alice).get(PATH + make.algorithm(alice).pk + "/"), 404, "NOT_FOUND")
 
 

@@ -67,7 +67,7 @@ def test_trades_come_in_pages_and_add_up(api: Api, alice: User, completed: dict[
     assert client.get(path + "?page=1000").json()["data"] == []
 
 
-def test_each_trade_tells_how_far_prices_went_beside_it_as_the_figures_do(
+def test_excursions_of_trades_agree_with_the_figures(
     api: Api, alice: User, completed: dict[str, Any]
 ) -> None:
     client, path = api(alice), f"{PATH}/{completed['id']}/trades?limit=100"
@@ -244,7 +244,7 @@ def test_trades_of_one_symbol_have_pages_of_their_own(
     assert_error(refused, 400, "VALIDATION_ERROR", field="symbol", allowedValues=allowed)
 
 
-def test_what_has_no_pages_says_nothing_of_any(
+def test_a_response_without_pages_has_no_page_fields(
     api: Api, alice: User, completed: dict[str, Any]
 ) -> None:
     client, path = api(alice), f"{PATH}/{completed['id']}"

@@ -67,7 +67,7 @@ def assert_refused(response: Any) -> None:
     assert response.cookies["refreshToken"].OutputString() == CLEARED
 
 
-def test_an_access_token_is_no_refresh_token(refresh: Refresh, alice: User) -> None:
+def test_an_access_token_cannot_refresh(refresh: Refresh, alice: User) -> None:
     assert_refused(refresh(opened(alice).access))
 
 
@@ -100,13 +100,13 @@ def test_two_cookies_of_the_name_are_refused(api: Api, alice: User) -> None:
     assert_refused(api().post(PATH, HTTP_COOKIE=cookies))
 
 
-def test_the_authorization_header_is_not_read(refresh: Refresh, alice: User) -> None:
+def test_the_authorization_header_is_ignored(refresh: Refresh, alice: User) -> None:
     response = refresh(opened(alice).refresh, HTTP_AUTHORIZATION="Bearer garbage")
     assert response.status_code == 200
 
 
 @pytest.mark.parametrize("kind", ["application/json", "text/plain", "application/x-nothing"])
-def test_a_body_is_not_read(api: Api, alice: User, kind: str) -> None:
+def test_the_body_is_ignored(api: Api, alice: User, kind: str) -> None:
     cookie = f"refreshToken={opened(alice).refresh}"
     response = api().post(PATH, "{ no JSON", content_type=kind, HTTP_COOKIE=cookie)
     assert response.status_code == 200

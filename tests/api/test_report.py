@@ -176,7 +176,7 @@ STUDIES = [
 
 
 @pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.kind)
-def test_a_study_says_beside_its_figures_on_which_days_they_were_measured(
+def test_a_study_gives_the_days_of_its_figures(
     api: Api, alice: User, completed: Backtest, study: Study
 ) -> None:
     backtest = submit(alice, completed.algorithm_id, kind=study.kind, configs=study.configs)
@@ -270,9 +270,7 @@ def test_a_link_opens_the_report_without_a_token(
     assert_error(api().post(made["url"]), 405, "VALIDATION_ERROR")
 
 
-def test_a_link_that_is_not_good_any_more_opens_nothing(
-    api: Api, alice: User, completed: Backtest
-) -> None:
+def test_an_invalid_link_opens_nothing(api: Api, alice: User, completed: Backtest) -> None:
     good = address(api, alice, completed)
     wrong = good[:-1] + ("a" if good[-1] != "a" else "b")
     other = good.replace(ReportLink.objects.get().pk, "0" * 24)
@@ -302,7 +300,7 @@ def test_a_repeated_key_gets_the_same_link_and_the_link_is_stored_encrypted(
     assert b"reports" not in stored
 
 
-def test_a_remembered_answer_that_cannot_be_read_any_more_is_not_made_up(
+def test_an_unreadable_stored_response_is_a_conflict(
     api: Api, alice: User, completed: Backtest, settings: object
 ) -> None:
     key = {"Idempotency-Key": "k"}
@@ -313,7 +311,7 @@ def test_a_remembered_answer_that_cannot_be_read_any_more_is_not_made_up(
     assert_error(again, 409, "CONFLICT")
 
 
-def test_a_link_is_not_in_the_log(
+def test_links_are_not_logged(
     api: Api, alice: User, completed: Backtest, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level("INFO", logger="request"):
@@ -351,7 +349,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
-def test_a_report_is_made_once_whoever_reads_it(
+def test_a_report_is_rendered_once_for_all_readers(
     api: Api, alice: User, completed: Backtest, made: list[str]
 ) -> None:
     client, link = api(alice), address(api, alice, completed)

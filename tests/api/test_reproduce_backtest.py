@@ -66,7 +66,7 @@ def test_the_receipt_names_candles_by_month(api: Api, alice: User, original: Bac
     assert list(series["months"]) == ["2024-01", "2024-02"]
 
 
-def test_what_has_not_changed_gives_the_same_bytes(
+def test_an_unchanged_backtest_gives_the_same_bytes(
     api: Api, alice: User, original: Backtest
 ) -> None:
     # Neither the algorithm nor its steps as they are now matter: the configuration was frozen.
@@ -120,7 +120,7 @@ def test_the_decisions_of_both_certificates_are_compared(
     ]
 
 
-def test_a_reproduction_says_which_engine_made_the_original(
+def test_a_reproduction_names_the_engine_of_the_original(
     api: Api, alice: User, original: Backtest
 ) -> None:
     assert original.receipt
@@ -133,7 +133,7 @@ def test_a_reproduction_says_which_engine_made_the_original(
     ]
 
 
-def test_only_what_is_completed_can_be_reproduced(api: Api, alice: User) -> None:
+def test_only_a_completed_backtest_can_be_reproduced(api: Api, alice: User) -> None:
     store_candles(SYMBOL, "15m", wave_candles("2024-01-01", 45))
     queued = submit(alice)
     client = api(alice)

@@ -26,7 +26,7 @@ def post(api: Api, algorithm: Algorithm) -> Any:
     return api(algorithm.owner).post(f"{PATH}/{algorithm.pk}/resume")
 
 
-def test_it_goes_on_in_the_same_run(api: Api, alice: User) -> None:
+def test_a_resumed_algorithm_continues_in_the_same_run(api: Api, alice: User) -> None:
     algorithm = algorithm_in(alice, "paused")
     response = post(api, algorithm)
     assert response.status_code == 200
@@ -36,7 +36,7 @@ def test_it_goes_on_in_the_same_run(api: Api, alice: User) -> None:
     assert Account.objects.get().reserved == run.capital
 
 
-def test_it_is_in_the_history_and_told_as_a_start(api: Api, alice: User) -> None:
+def test_a_resume_is_in_the_history_and_emits_a_start_event(api: Api, alice: User) -> None:
     algorithm = algorithm_in(alice, "paused")
     post(api, algorithm)
     change = algorithm.status_changes.latest("id")
@@ -53,7 +53,7 @@ def test_only_a_paused_one_can_be_resumed(api: Api, alice: User, status: str) ->
     )
 
 
-def test_what_it_holds_itself_does_not_keep_it(api: Api, alice: User) -> None:
+def test_its_own_positions_do_not_prevent_a_resume(api: Api, alice: User) -> None:
     algorithm = stopped_algorithm(alice)
     run = start(algorithm)
     for n in range(3):
@@ -68,7 +68,7 @@ def test_its_capital_is_its_own_though_nothing_else_is_left(api: Api, alice: Use
     assert Account.objects.get().available == 0
 
 
-def test_what_is_wrong_is_told_in_the_order_of_the_checks(api: Api, alice: User) -> None:
+def test_errors_come_in_the_order_of_the_checks(api: Api, alice: User) -> None:
     algorithm = algorithm_in(alice, "paused")
     row = equity("NSE:NIFTY", enabled=False)
     lost = lose(algorithm, 10_000, now=timezone.now())

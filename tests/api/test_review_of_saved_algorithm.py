@@ -76,7 +76,7 @@ def steps_with(changes: dict[str, dict[str, Any]]) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("step", "missing", "field", "message"), LACKING)
 @pytest.mark.parametrize("verb", ["post", "put", "patch"])
-def test_an_answer_says_what_is_missing(
+def test_a_response_lists_the_missing_fields(
     api: Api,
     alice: User,
     *,
@@ -94,7 +94,7 @@ def test_an_answer_says_what_is_missing(
 
 @pytest.mark.parametrize(("changes", "field", "message"), DOUBTFUL)
 @pytest.mark.parametrize("verb", ["post", "put", "patch"])
-def test_an_answer_says_what_is_probably_not_meant(
+def test_a_response_warns_of_probable_mistakes(
     api: Api, alice: User, *, verb: str, changes: dict[str, Any], field: str, message: str
 ) -> None:
     body = save(api, alice, verb, steps_with(changes))
@@ -120,7 +120,7 @@ def test_a_copy_is_reviewed_too(api: Api, alice: User) -> None:
     assert [warning["field"] for warning in body["warnings"]] == ["exitConditions.squareOffTime"]
 
 
-def test_what_was_answered_can_be_sent_back(api: Api, alice: User) -> None:
+def test_a_response_can_be_sent_back(api: Api, alice: User) -> None:
     body = save(api, alice, "post", steps_with({}))
     assert api(alice).put(f"{PATH}/{body['id']}", body).status_code == 200
 

@@ -34,7 +34,7 @@ def find(api: Api, alice: User) -> Any:
     return get
 
 
-def test_a_result_has_what_a_list_shows(api: Api, alice: User) -> None:
+def test_a_result_has_the_fields_of_the_list(api: Api, alice: User) -> None:
     equity("NSE:TCS", name="Tata Consultancy Services Limited")
     future("NSE:TCS99JANFUT", expiry=date(2099, 1, 28), name="TCS January 2099")
     response = api(alice).get(PATH, {"query": "tcs"})
@@ -102,13 +102,13 @@ def test_contracts_come_by_their_underlying_the_next_to_expire_first(find: Any) 
     assert find("qzx") == ["NSE:QZX99JANFUT", "NSE:QZX99APRFUT", "NSE:QZX20JANFUT"]
 
 
-def test_what_a_broker_calls_so_is_found(find: Any) -> None:
+def test_a_broker_name_is_found(find: Any) -> None:
     held = Instrument.objects.get(symbol="NSE:NIFTY99JAN21500CE")
     held.aliases.create(source="kite", name="NIFTY9912821500CE")
     assert find("nifty9912821500ce") == ["NSE:NIFTY99JAN21500CE"]
 
 
-def test_what_is_alive_comes_before_what_is_not(find: Any) -> None:
+def test_living_contracts_come_first(find: Any) -> None:
     equity("NSE:QZX", name="Qzx, delisted", valid_to=date(2020, 1, 1))
     equity("BSE:QZX", name="Qzx")
     equity("NSE:QZXA", name="Qzx Alpha")
@@ -232,7 +232,7 @@ def test_a_contract_is_found_by_the_words_that_describe_it(
         "nfo:nifty 24350 ce",
     ],
 )
-def test_words_that_describe_no_contract_find_none(contracts: Any, query: str) -> None:
+def test_words_without_a_matching_contract_find_nothing(contracts: Any, query: str) -> None:
     assert not any(code.endswith(("CE", "PE", "FUT")) for code in contracts(query))
 
 
@@ -276,7 +276,7 @@ def test_of_equal_contracts_that_of_nse_comes_first(contracts: Any) -> None:
         ("BAJAJ-AUTA", "BAJAJAUTO"),
     ],
 )
-def test_a_slip_still_finds_it(
+def test_a_misspelled_name_is_found(
     find: Any, monkeypatch: pytest.MonkeyPatch, slip: str, meant: str, trigrams: bool
 ) -> None:
     monkeypatch.setattr(tiers, "_has_trigrams", lambda: trigrams)
@@ -307,13 +307,13 @@ def test_filters(find: Any, parameters: dict[str, object], expected: list[str]) 
     assert find("RELIANCE", **parameters) == expected
 
 
-def test_nothing_is_found_twice_and_no_more_than_asked_for(find: Any) -> None:
+def test_the_list_has_no_duplicates_and_at_most_the_requested_number(find: Any) -> None:
     every = find("I", limit=100)
     assert len(every) == len(set(every))
     assert find("I", limit=5) == every[:5]
 
 
-def test_what_is_switched_off_is_not_found(find: Any) -> None:
+def test_disabled_instruments_are_not_found(find: Any) -> None:
     Instrument.objects.filter(symbol="NSE:RELIANCE").update(enabled=False)
     assert "NSE:RELIANCE" not in find("RELIANCE")
 

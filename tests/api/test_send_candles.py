@@ -88,12 +88,12 @@ def test_bars_in_the_range_of_a_sample_conflict_unless_they_may_replace_it(
     assert kept() == [minutes, ("1d", 2, None)]
 
 
-def test_it_is_for_operators(api: Api, alice: User) -> None:
+def test_only_operators_may_send_candles(api: Api, alice: User) -> None:
     assert_error(api(alice).post(PATH, sent(BAR)), 403, "FORBIDDEN")
     assert not BufferedCandle.objects.exists()
 
 
-def test_what_is_no_candle_refuses_the_call_and_each_is_named(operator: APIClient) -> None:
+def test_invalid_candles_refuse_the_call_and_each_is_named(operator: APIClient) -> None:
     faults = {
         "candles[0]": BAR[:5],
         "candles[1]": "2026-10-30",
@@ -151,7 +151,7 @@ def statements_of(client: APIClient, body: dict[str, Any]) -> int:
     return len(queries)
 
 
-def test_of_many_symbols_all_are_taken_or_none(operator: APIClient) -> None:
+def test_either_all_symbols_are_stored_or_none(operator: APIClient) -> None:
     good = {"symbol": "NSE:SBIN", "candles": [BAR]}
     faults = {
         "series[1].symbol": {"candles": [BAR]},
@@ -170,7 +170,7 @@ def test_of_many_symbols_all_are_taken_or_none(operator: APIClient) -> None:
     assert not BufferedCandle.objects.exists()
 
 
-def test_it_waits_while_history_is_replayed(operator: APIClient) -> None:
+def test_the_call_waits_while_history_is_replayed(operator: APIClient) -> None:
     clock.move(at("2026-10-30 09:15"), symbols=["NSE:SBIN"], timeframe="1m", now=NOW)
     error = assert_error(operator.post(PATH, sent(BAR)), 409, "CONFLICT")
     assert error["details"]["marketTime"] == "2026-10-30T03:45:00.000Z"

@@ -62,7 +62,7 @@ def is_signed_in(browser: Browser) -> bool:
 # In and calls.
 
 
-def test_the_cookie_is_kept_from_scripts_and_other_sites(alice: User) -> None:
+def test_the_cookie_is_hidden_from_scripts_and_other_sites(alice: User) -> None:
     cookie = Browser().log_in(alice).cookies["sessionid"]
     assert (cookie["httponly"], cookie["secure"], cookie["samesite"]) == (True, True, "Strict")
     assert cookie["max-age"] == 604800
@@ -90,12 +90,12 @@ def test_writing_needs_the_csrf_token_too(browser: Browser) -> None:
 
 
 @pytest.mark.parametrize("token", [None, "", "x", "x" * 32, "x" * 64, "\xff"])
-def test_without_a_good_one_it_is_forbidden(browser: Browser, token: str | None) -> None:
+def test_a_request_without_a_good_cookie_is_forbidden(browser: Browser, token: str | None) -> None:
     headers = {} if token is None else {"HTTP_X_CSRFTOKEN": token}
     assert_error(browser.post(ALGORITHMS, {}, **headers), 403, "FORBIDDEN")  # type: ignore[arg-type]  # headers are extras of the environ
 
 
-def test_without_the_csrf_cookie_it_is_forbidden(browser: Browser) -> None:
+def test_a_request_without_the_csrf_cookie_is_forbidden(browser: Browser) -> None:
     token = browser.token
     browser.forget("csrftoken")
     assert_error(browser.post(ALGORITHMS, {}, HTTP_X_CSRFTOKEN=token), 403, "FORBIDDEN")
@@ -112,7 +112,7 @@ def test_without_the_csrf_cookie_it_is_forbidden(browser: Browser) -> None:
         ("http://[", 403),
     ],
 )
-def test_origins_are_those_of_the_service_and_its_applications(
+def test_allowed_origins_are_the_service_and_its_applications(
     browser: Browser, origin: str, status: int
 ) -> None:
     headers = {"HTTP_X_CSRFTOKEN": browser.token, "HTTP_ORIGIN": origin}
@@ -141,7 +141,7 @@ def test_an_authorization_header_counts_before_the_cookie(browser: Browser) -> N
     assert_error(response, 401, "INVALID_TOKEN")
 
 
-def test_with_a_token_no_csrf_is_asked(alice: User) -> None:
+def test_a_request_with_a_token_needs_no_csrf(alice: User) -> None:
     browser = Browser()
     access = browser.log_in(alice).json()["accessToken"]
     response = browser.post(ALGORITHMS, {}, HTTP_AUTHORIZATION=f"Bearer {access}")
@@ -150,7 +150,7 @@ def test_with_a_token_no_csrf_is_asked(alice: User) -> None:
 
 @pytest.mark.parametrize("cookie", ["", "x", "x" * 32, '"\\000bcdefgh"', "\xff" * 32, "a" * 9000])
 @pytest.mark.django_db
-def test_what_is_no_session_cookie_is_nothing(cookie: str) -> None:
+def test_a_malformed_session_cookie_is_ignored(cookie: str) -> None:
     headers = {"HTTP_COOKIE": f"sessionid={cookie}"}
     assert_error(Browser().get("/api/auth/profile", **headers), 401, "UNAUTHORIZED")  # type: ignore[arg-type]  # headers are extras of the environ
 
@@ -171,14 +171,14 @@ def test_a_key_from_before_the_login_opens_nothing(browser: Browser, bob: User) 
     assert browser.get("/api/auth/profile").json()["id"] == bob.pk
 
 
-def test_it_is_no_login_to_the_admin(alice: User) -> None:
+def test_the_cookie_does_not_open_the_admin(alice: User) -> None:
     User.objects.update(is_staff=True, is_superuser=True)
     browser = Browser()
     browser.log_in(alice)
     assert browser.get("/admin/").status_code == 302
 
 
-def test_a_login_to_the_admin_is_none_here_and_stays(alice: User) -> None:
+def test_a_login_to_the_admin_does_not_count_here_and_stays(alice: User) -> None:
     User.objects.update(is_staff=True, is_superuser=True)
     browser = Browser()
     assert Client.login(browser, email=alice.email, password=make.PASSWORD)
@@ -214,7 +214,7 @@ def test_logging_out_by_the_refresh_cookie_logs_the_browser_out_too(alice: User)
     assert not is_signed_in(browser)
 
 
-def test_a_copy_of_the_cookie_is_as_dead(browser: Browser) -> None:
+def test_a_copy_of_an_ended_cookie_is_refused(browser: Browser) -> None:
     copy = browser.cookies["sessionid"].value
     browser.post("/api/auth/logout", HTTP_X_CSRFTOKEN=browser.token)
     thief = Browser()
@@ -222,19 +222,19 @@ def test_a_copy_of_the_cookie_is_as_dead(browser: Browser) -> None:
     assert not is_signed_in(thief)
 
 
-def test_it_ends_when_its_session_is_ended_elsewhere(browser: Browser, alice: User) -> None:
+def test_the_cookie_ends_with_its_session(browser: Browser, alice: User) -> None:
     services.end_session(user=alice, session_id=LoginSession.objects.get().pk, now=timezone.now())
     assert not is_signed_in(browser)
 
 
-def test_it_ends_with_all_sessions(browser: Browser) -> None:
+def test_the_cookie_ends_with_all_sessions(browser: Browser) -> None:
     response = browser.delete("/api/auth/sessions", HTTP_X_CSRFTOKEN=browser.token)
     assert response.status_code == 204
     assert response.cookies["sessionid"]["max-age"] == 0
     assert not is_signed_in(browser)
 
 
-def test_it_ends_when_the_password_changes_elsewhere(browser: Browser, alice: User) -> None:
+def test_the_cookie_ends_when_the_password_changes_elsewhere(browser: Browser, alice: User) -> None:
     services.change_password(
         user=alice,
         session=tokens.issue(user=alice, now=timezone.now(), address=None, user_agent="").session,
@@ -244,28 +244,28 @@ def test_it_ends_when_the_password_changes_elsewhere(browser: Browser, alice: Us
     assert not is_signed_in(browser)
 
 
-def test_it_outlives_a_change_of_password_of_its_own(browser: Browser) -> None:
+def test_the_cookie_outlives_its_own_change_of_password(browser: Browser) -> None:
     body = {"currentPassword": make.PASSWORD, "newPassword": "another password"}
     response = browser.post("/api/auth/password", body, HTTP_X_CSRFTOKEN=browser.token)
     assert response.status_code == 200
     assert is_signed_in(browser)
 
 
-def test_it_ends_when_an_operator_ends_it(browser: Browser) -> None:
+def test_the_cookie_ends_when_an_operator_ends_its_session(browser: Browser) -> None:
     services.end(LoginSession.objects.all(), reason=SessionEndReason.OPERATOR, now=timezone.now())
     assert not is_signed_in(browser)
 
 
-def test_it_ends_when_its_user_is_switched_off(browser: Browser) -> None:
+def test_the_cookie_ends_when_its_user_is_disabled(browser: Browser) -> None:
     User.objects.update(is_active=False)
     assert not is_signed_in(browser)
 
 
-def test_it_ends_after_seven_days(browser: Browser) -> None:
+def test_the_cookie_ends_after_seven_days(browser: Browser) -> None:
     LoginSession.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
     assert not is_signed_in(browser)
 
 
-def test_an_ended_one_is_unauthorized_before_it_is_forbidden(browser: Browser) -> None:
+def test_an_ended_session_is_unauthorized_and_not_forbidden(browser: Browser) -> None:
     services.end(LoginSession.objects.all(), reason=SessionEndReason.OPERATOR, now=timezone.now())
     assert_error(browser.post(ALGORITHMS, {}), 401, "UNAUTHORIZED")

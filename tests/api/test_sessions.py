@@ -72,7 +72,9 @@ def test_the_list_is_paged(api: Api, alice: User) -> None:
 
 
 @pytest.mark.parametrize(("idle", "is_written"), [(30, False), (90, True)])
-def test_use_is_noted_once_a_minute(api: Api, alice: User, idle: int, is_written: bool) -> None:
+def test_use_is_recorded_at_most_once_a_minute(
+    api: Api, alice: User, idle: int, is_written: bool
+) -> None:
     client = api(alice)
     before = timezone.now() - timedelta(seconds=idle)
     LoginSession.objects.update(last_used_at=before)
@@ -83,7 +85,7 @@ def test_use_is_noted_once_a_minute(api: Api, alice: User, idle: int, is_written
 # End.
 
 
-def test_one_is_ended(api: Api, alice: User) -> None:
+def test_a_session_is_ended(api: Api, alice: User) -> None:
     client, other = api(alice), opened(alice)
     response = client.delete(f"{PATH}/{other.pk}")
     assert (response.status_code, response.content) == (204, b"")
@@ -102,7 +104,7 @@ def test_the_current_one_can_be_ended(api: Api, alice: User) -> None:
 
 
 @pytest.mark.parametrize("session_id", ["0" * 24, "x", "%00", "F" * 24])
-def test_unknown_is_not_found(api: Api, alice: User, session_id: str) -> None:
+def test_an_unknown_session_is_not_found(api: Api, alice: User, session_id: str) -> None:
     assert_error(api(alice).delete(f"{PATH}/{session_id}"), 404, "NOT_FOUND")
 
 
@@ -116,7 +118,7 @@ def test_foreign_ended_and_expired_are_not_found(api: Api, alice: User, bob: Use
     assert session_of_bob.ended_at is None
 
 
-def test_all_are_ended_the_current_one_too(api: Api, alice: User, bob: User) -> None:
+def test_all_sessions_end_including_the_current_one(api: Api, alice: User, bob: User) -> None:
     client = api(alice)
     opened(alice)
     session_of_bob = opened(bob)
@@ -131,7 +133,7 @@ def test_all_are_ended_the_current_one_too(api: Api, alice: User, bob: User) -> 
 # How many.
 
 
-def test_one_too_many_ends_the_oldest(alice: User, bob: User) -> None:
+def test_a_login_over_the_limit_ends_the_oldest_session(alice: User, bob: User) -> None:
     sessions = [opened(alice, ago=timedelta(minutes=age)) for age in range(MOST_SESSIONS)]
     session_of_bob = opened(bob, ago=timedelta(hours=1))
     newest = log_in(alice)
@@ -141,7 +143,7 @@ def test_one_too_many_ends_the_oldest(alice: User, bob: User) -> None:
     assert sessions[-1].end_reason == SessionEndReason.LIMIT
 
 
-def test_what_has_ended_does_not_count(alice: User) -> None:
+def test_ended_sessions_do_not_count(alice: User) -> None:
     for _ in range(MOST_SESSIONS):
         opened(alice, ago=timedelta(days=8))
     kept = opened(alice)

@@ -31,13 +31,11 @@ def test_an_empty_list_is_shown(api: Api, alice: User, path: str, body: object, 
         ("symbol=&timeframe=1d", "symbol", ""),
     ],
 )
-def test_what_stands_in_a_query_is_shown(
-    api: Api, alice: User, query: str, field: str, value: str
-) -> None:
+def test_a_query_value_is_shown(api: Api, alice: User, query: str, field: str, value: str) -> None:
     response = api(alice).get(f"{CANDLES}?{query}")
     assert_error(response, 400, "VALIDATION_ERROR", field=field, value=value)
 
 
-def test_what_was_not_sent_is_not_shown(api: Api, alice: User) -> None:
+def test_a_missing_value_is_not_shown(api: Api, alice: User) -> None:
     error = assert_error(api(alice).get(CANDLES), 400, "VALIDATION_ERROR", field="symbol")
     assert "value" not in error["details"]

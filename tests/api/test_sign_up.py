@@ -48,7 +48,9 @@ def test_a_user_is_made_and_signed_in(sign_up: SignUp) -> None:
 
 
 @pytest.mark.parametrize("password", ["password", "Password1", "12345678", "qwertyuiop"])
-def test_a_common_password_is_taken_and_told(sign_up: SignUp, api: Api, password: str) -> None:
+def test_a_common_password_is_accepted_with_a_warning(
+    sign_up: SignUp, api: Api, password: str
+) -> None:
     response = sign_up(password=password)
     assert response.status_code == 201
     assert response.json()["message"] == (
@@ -60,7 +62,7 @@ def test_a_common_password_is_taken_and_told(sign_up: SignUp, api: Api, password
     assert (row["action"], row["details"]) == ("signup", {"commonPassword": True})
 
 
-def test_a_changed_password_that_is_common_is_told(api: Api, alice: User) -> None:
+def test_changing_to_a_common_password_gives_a_warning(api: Api, alice: User) -> None:
     body = {"currentPassword": make.PASSWORD, "newPassword": "password1"}
     answer = api(alice).post("/api/auth/password", body).json()
     assert answer["message"].endswith("one of the 1,000 most common: choose another.")
@@ -134,7 +136,7 @@ def test_a_caller_without_an_address_can_sign_up(api: Api) -> None:
         "a@b.com.",
     ],
 )
-def test_what_is_no_address_is_refused(sign_up: SignUp, email: object) -> None:
+def test_an_invalid_address_is_refused(sign_up: SignUp, email: object) -> None:
     error = assert_error(sign_up(email=email), 400, "VALIDATION_ERROR", field="email")
     assert "email" in error["message"]
     assert not User.objects.exists()
@@ -143,11 +145,11 @@ def test_what_is_no_address_is_refused(sign_up: SignUp, email: object) -> None:
 @pytest.mark.parametrize(
     "email", ["a@b.co", "first.last+tag@sub.example.co.in", "o'neil@x-y.org", "1@2.xn--p1ai"]
 )
-def test_what_is_an_address_is_taken(sign_up: SignUp, email: str) -> None:
+def test_a_valid_address_is_accepted(sign_up: SignUp, email: str) -> None:
     assert sign_up(email=email).json()["user"]["email"] == email
 
 
-def test_an_address_is_taken_once_whatever_its_case(sign_up: SignUp) -> None:
+def test_an_address_is_unique_in_any_case(sign_up: SignUp) -> None:
     assert sign_up(email="Asha@Example.com").json()["user"]["email"] == "asha@example.com"
     assert_error(sign_up(email="ASHA@EXAMPLE.COM"), 409, "CONFLICT", field="email")
     assert User.objects.count() == 1
@@ -165,7 +167,7 @@ def test_a_bad_password_is_refused_and_not_echoed(sign_up: SignUp, password: obj
 @pytest.mark.parametrize(
     "password", ["eight888", "x" * 128, "password", "पासवर्ड-१२३", "\t tabs \n"]
 )
-def test_nothing_else_is_refused_of_a_password(sign_up: SignUp, password: str) -> None:
+def test_passwords_have_no_other_rules(sign_up: SignUp, password: str) -> None:
     assert sign_up(password=password).status_code == 201
 
 
@@ -189,7 +191,7 @@ def test_a_name_is_trimmed_and_composed(sign_up: SignUp) -> None:
     assert sign_up(name="  Rene\u0301 <script>  ").json()["user"]["name"] == "René <script>"
 
 
-def test_all_that_is_wrong_is_said_at_once(api: Api) -> None:
+def test_all_errors_come_at_once(api: Api) -> None:
     response = api().post(PATH, {"email": "a@b", "password": "short"})
     error = assert_error(response, 400, "VALIDATION_ERROR", field="email", value="a@b")
     assert [fault["field"] for fault in error["details"]["errors"]] == ["email", "password", "name"]
@@ -205,7 +207,7 @@ def test_a_body_cannot_give_powers(sign_up: SignUp) -> None:
     assert body["id"] == user.pk != "0" * 24
 
 
-def test_a_body_that_is_no_json_object_is_refused(api: Api) -> None:
+def test_a_body_that_is_not_a_json_object_is_refused(api: Api) -> None:
     for text in ("[]", '"x"', "{", ""):
         response = api().post(PATH, text, content_type="application/json")
         assert_error(response, 400, "VALIDATION_ERROR")

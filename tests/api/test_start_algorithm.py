@@ -30,7 +30,7 @@ def post(api: Api, owner: User, algorithm: Algorithm | str, body: object = None)
 
 
 @pytest.mark.parametrize("status", ["stopped", "error"])
-def test_it_is_active_from_now_on(api: Api, alice: User, status: str) -> None:
+def test_a_started_algorithm_is_active(api: Api, alice: User, status: str) -> None:
     algorithm, client = algorithm_in(alice, status), api(alice)
     response = client.post(f"{PATH}/{algorithm.pk}/start")
     assert response.status_code == 200
@@ -43,7 +43,7 @@ def test_it_is_active_from_now_on(api: Api, alice: User, status: str) -> None:
     assert (listed["id"], listed["active"]) == (algorithm.pk, True)
 
 
-def test_it_leaves_a_run_with_the_steps_as_they_are(api: Api, alice: User) -> None:
+def test_a_start_creates_a_run_with_the_current_steps(api: Api, alice: User) -> None:
     algorithm = stopped_algorithm(alice, initialCapital=250_000.5)
     post(api, alice, algorithm)
     run = Run.objects.get()
@@ -53,14 +53,14 @@ def test_it_leaves_a_run_with_the_steps_as_they_are(api: Api, alice: User) -> No
     assert abs(run.started_at - timezone.now()) < timedelta(minutes=1)
 
 
-def test_it_reserves_the_initial_capital(api: Api, alice: User) -> None:
+def test_a_start_reserves_the_initial_capital(api: Api, alice: User) -> None:
     post(api, alice, stopped_algorithm(alice))
     post(api, alice, stopped_algorithm(alice, initialCapital=0.5))
     account = Account.objects.get(owner=alice)
     assert (account.balance, account.reserved) == (Decimal(10_000_000), Decimal("1000000.50"))
 
 
-def test_it_is_in_the_history_and_told(api: Api, alice: User) -> None:
+def test_a_start_is_in_the_history_and_emits_an_event(api: Api, alice: User) -> None:
     algorithm = stopped_algorithm(alice)
     post(api, alice, algorithm)
     change = algorithm.status_changes.latest("id")
@@ -89,7 +89,7 @@ def test_an_empty_body_may_be_of_any_type(api: Api, alice: User, content_type: s
 
 
 @pytest.mark.parametrize("body", [b"{", b"[]", b'{"mode": "live"}'])
-def test_a_body_that_says_something_is_refused(api: Api, alice: User, body: bytes) -> None:
+def test_a_body_with_fields_is_refused(api: Api, alice: User, body: bytes) -> None:
     algorithm = stopped_algorithm(alice)
     response = api(alice).generic(
         "POST",
@@ -105,7 +105,7 @@ def test_a_body_that_says_something_is_refused(api: Api, alice: User, body: byte
 
 
 @pytest.mark.parametrize("algorithm_id", ["x", "0" * 24, "theirs", "archived"])
-def test_what_is_not_there_is_not_found(
+def test_a_missing_algorithm_is_not_found(
     api: Api, alice: User, bob: User, algorithm_id: str
 ) -> None:
     ids = {"theirs": stopped_algorithm(bob).pk, "archived": algorithm_in(alice, "archived").pk}
@@ -115,14 +115,14 @@ def test_what_is_not_there_is_not_found(
     assert not Account.objects.exists()
 
 
-def test_one_that_is_active_is_active_already(api: Api, alice: User) -> None:
+def test_an_active_algorithm_cannot_be_started_again(api: Api, alice: User) -> None:
     algorithm = algorithm_in(alice, "active")
     response = post(api, alice, algorithm)
     assert_error(response, 422, "ALGORITHM_ALREADY_ACTIVE", algorithmId=algorithm.pk)
     assert Run.objects.count() == 1
 
 
-def test_a_draft_says_what_it_lacks(api: Api, alice: User) -> None:
+def test_starting_a_draft_lists_its_missing_fields(api: Api, alice: User) -> None:
     algorithm = make.algorithm(alice, **make.steps(entryConditions={}, riskParameters={}))
     response = post(api, alice, algorithm)
     assert_error(
@@ -261,7 +261,7 @@ def test_without_a_broker_nothing_goes_live(api: Api, alice: User) -> None:
     assert not Account.objects.exists()
 
 
-def test_what_is_wrong_is_told_in_the_order_of_the_checks(api: Api, alice: User) -> None:
+def test_errors_come_in_the_order_of_the_checks(api: Api, alice: User) -> None:
     """Everything is wrong at once; each reported error is corrected before the next attempt."""
     algorithm = stopped_algorithm(alice, mode="live", initialCapital=20_000_000)
     run = start_on_paper(algorithm)
@@ -314,7 +314,7 @@ def start_on_paper(algorithm: Algorithm) -> Run:
     return run
 
 
-def test_a_refused_start_leaves_nothing(api: Api, alice: User) -> None:
+def test_a_refused_start_changes_nothing(api: Api, alice: User) -> None:
     algorithm = stopped_algorithm(alice, mode="live")
     before = Algorithm.objects.filter(pk=algorithm.pk).values().get()
     post(api, alice, algorithm)
@@ -327,7 +327,7 @@ def test_a_refused_start_leaves_nothing(api: Api, alice: User) -> None:
 # Idempotency-Key
 
 
-def test_a_start_that_is_repeated_is_done_once(api: Api, alice: User) -> None:
+def test_a_repeated_start_happens_once(api: Api, alice: User) -> None:
     algorithm, client = stopped_algorithm(alice), api(alice)
     headers = {"Idempotency-Key": "k"}
     first, again = (client.post(f"{PATH}/{algorithm.pk}/start", headers=headers) for _ in "12")

@@ -21,7 +21,7 @@ def post(api: Api, algorithm: Algorithm, body: object = None) -> Any:
 
 
 @pytest.mark.parametrize("status", ["active", "paused", "error"])
-def test_it_is_stopped_at_once(api: Api, alice: User, status: str) -> None:
+def test_an_algorithm_stops_at_once(api: Api, alice: User, status: str) -> None:
     algorithm = algorithm_in(alice, status)
     response = post(api, algorithm)
     assert response.status_code == 200
@@ -30,7 +30,7 @@ def test_it_is_stopped_at_once(api: Api, alice: User, status: str) -> None:
     assert (shown.json(), shown["ETag"]) == (response.json(), response["ETag"])
 
 
-def test_it_is_in_the_history_and_told(api: Api, alice: User) -> None:
+def test_a_stop_is_in_the_history_and_emits_an_event(api: Api, alice: User) -> None:
     algorithm = algorithm_in(alice, "active")
     post(api, algorithm)
     change = algorithm.status_changes.latest("id")
@@ -47,7 +47,7 @@ def test_it_is_in_the_history_and_told(api: Api, alice: User) -> None:
     }
 
 
-def test_what_holds_nothing_gives_its_capital_back(api: Api, alice: User) -> None:
+def test_an_algorithm_without_positions_returns_its_capital(api: Api, alice: User) -> None:
     algorithm = algorithm_in(alice, "active")
     post(api, algorithm)
     assert Account.objects.get().reserved == 0
@@ -66,7 +66,7 @@ def test_what_holds_nothing_gives_its_capital_back(api: Api, alice: User) -> Non
         ({"closePositions": False}, False),
     ],
 )
-def test_what_holds_positions_keeps_its_capital_until_they_are_closed(
+def test_an_algorithm_with_positions_keeps_its_capital_until_they_are_closed(
     api: Api, alice: User, body: object, closes: bool
 ) -> None:
     algorithm = stopped_algorithm(alice)
@@ -96,7 +96,9 @@ def test_stopping_a_failed_algorithm_with_positions_requests_their_closing(
 
 
 @pytest.mark.parametrize("status", ["draft", "stopped"])
-def test_what_does_not_run_cannot_be_stopped(api: Api, alice: User, status: str) -> None:
+def test_an_algorithm_that_does_not_run_cannot_be_stopped(
+    api: Api, alice: User, status: str
+) -> None:
     response = post(api, algorithm_in(alice, status))
     assert_error(
         response, 422, "UNPROCESSABLE_ENTITY", currentStatus=status, requiredStatus="active"
@@ -111,9 +113,7 @@ def test_what_does_not_run_cannot_be_stopped(api: Api, alice: User, status: str)
         ({"closePosition": False}, "closePosition"),
     ],
 )
-def test_a_body_that_may_mean_something_else_is_refused(
-    api: Api, alice: User, body: object, field: str
-) -> None:
+def test_a_wrong_body_is_refused(api: Api, alice: User, body: object, field: str) -> None:
     algorithm = algorithm_in(alice, "active")
     assert_error(post(api, algorithm, body), 400, "VALIDATION_ERROR", field=field)
     assert Algorithm.objects.get().status == "active"
@@ -125,7 +125,7 @@ def test_an_empty_body_may_be_of_any_type(api: Api, alice: User) -> None:
     assert api(alice).generic("POST", path, "", content_type="text/plain").status_code == 200
 
 
-def test_a_stop_that_is_repeated_is_done_once(api: Api, alice: User) -> None:
+def test_a_repeated_stop_happens_once(api: Api, alice: User) -> None:
     algorithm, client = algorithm_in(alice, "active"), api(alice)
     headers = {"Idempotency-Key": "k"}
     first, again = (client.post(f"{PATH}/{algorithm.pk}/stop", headers=headers) for _ in "12")

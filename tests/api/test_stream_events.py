@@ -27,9 +27,7 @@ def messages(response: Any) -> list[dict[str, str]]:
     return [dict(line.split(": ", 1) for line in block.split("\n")) for block in blocks]
 
 
-def test_a_stream_begins_with_its_position_and_what_happens_from_now_on(
-    api: Api, alice: User
-) -> None:
+def test_a_stream_begins_with_its_position_and_new_events(api: Api, alice: User) -> None:
     emit(alice)
     response = api(alice).get(PATH)
     assert messages(response) == [{"retry": "2000", "id": "1"}]
@@ -38,7 +36,7 @@ def test_a_stream_begins_with_its_position_and_what_happens_from_now_on(
     assert response["Cache-Control"] == "no-store"
 
 
-def test_a_client_goes_on_after_its_last_id_with_what_a_webhook_is_sent(
+def test_a_client_continues_after_its_last_id_with_the_events_of_webhooks(
     api: Api, alice: User, bob: User
 ) -> None:
     for type in (

@@ -41,7 +41,7 @@ def body(alice: User) -> dict[str, Any]:
     return {"algorithmId": make.algorithm(alice, **make.steps()).pk, **RANGE}
 
 
-def test_a_year_whose_holidays_nobody_knows_is_refused_where_positions_end_with_the_day(
+def test_a_backtest_fails_in_a_year_without_known_holidays_if_positions_end_with_the_day(
     api: Api, alice: User, body: dict[str, Any]
 ) -> None:
     store_candles("MCX:GOLD", "15m", wave_candles("2019-01-01", 45))
@@ -57,7 +57,7 @@ def test_a_year_whose_holidays_nobody_knows_is_refused_where_positions_end_with_
 
 
 @pytest.mark.usefixtures("history")
-def test_charges_are_those_of_the_rulebook_unless_none_are_wanted(
+def test_charges_come_from_the_rulebook_unless_switched_off(
     api: Api, alice: User, body: dict[str, Any]
 ) -> None:
     """NSE:NIFTY is charged as a share bought and sold within the day."""
@@ -93,7 +93,7 @@ def test_an_index_is_simulated_without_charges_and_a_note_names_a_future_to_trad
     assert "such as NSE:NIFTY24MARFUT" in notes["index_traded"]
 
 
-def test_each_sale_of_shares_of_an_earlier_day_pays_the_brokers_depository_charge(
+def test_each_later_sale_of_shares_pays_the_brokers_depository_charge(
     api: Api, alice: User
 ) -> None:
     store_candles("NSE:SBIN", "15m", wave_candles("2024-01-01", 45))
@@ -197,7 +197,7 @@ def test_a_backtest_is_queued_run_and_read(api: Api, alice: User, body: dict[str
 
 
 @pytest.mark.usefixtures("history")
-def test_what_is_run_is_what_was_described_at_that_moment(
+def test_a_backtest_runs_the_steps_of_its_submission(
     api: Api, alice: User, body: dict[str, Any]
 ) -> None:
     client = api(alice)
@@ -356,7 +356,7 @@ def test_a_mistyped_key_is_refused(api: Api, alice: User, body: dict[str, Any]) 
     assert "slippage" in error["message"]
 
 
-def test_an_incomplete_algorithm_is_refused_with_what_is_missing(api: Api, alice: User) -> None:
+def test_an_incomplete_algorithm_is_refused_with_its_missing_fields(api: Api, alice: User) -> None:
     draft = make.algorithm(alice, basicInfo=make.steps()["basicInfo"])
     response = api(alice).post(PATH, {"algorithmId": draft.pk, **RANGE})
     missing = [
@@ -378,7 +378,7 @@ def test_an_unknown_algorithm_is_not_found(api: Api, alice: User, algorithm_id: 
         assert_error(response, 404, "ALGORITHM_NOT_FOUND", algorithmId=algorithm_id)
 
 
-def test_somebody_elses_algorithm_is_not_found(api: Api, bob: User, body: dict[str, Any]) -> None:
+def test_another_users_algorithm_is_not_found(api: Api, bob: User, body: dict[str, Any]) -> None:
     assert_error(api(bob).post(PATH, body), 404, "ALGORITHM_NOT_FOUND")
 
 
@@ -518,7 +518,7 @@ def test_a_client_that_prefers_to_wait_has_its_answer_held(
     assert long_poll.get_long_poll(client.post(PATH, body)) is None
 
 
-def test_a_refusal_that_is_kept_for_a_key_is_not_waited_for(
+def test_a_stored_refusal_is_returned_without_waiting(
     api: Api, alice: User, body: dict[str, Any]
 ) -> None:
     headers = {"Prefer": "wait=10", "Idempotency-Key": "k"}
@@ -527,7 +527,7 @@ def test_a_refusal_that_is_kept_for_a_key_is_not_waited_for(
 
 
 @pytest.mark.usefixtures("history")
-def test_more_history_than_a_worker_may_hold_is_refused_with_what_to_do(
+def test_more_history_than_a_worker_may_hold_is_refused_with_advice(
     api: Api, alice: User, body: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(estimates, "BYTES_OF_A_BAR", 12_000_000)
@@ -542,7 +542,7 @@ def test_more_history_than_a_worker_may_hold_is_refused_with_what_to_do(
 
 
 @pytest.mark.usefixtures("history")
-def test_more_history_that_comes_in_before_a_worker_begins_fails_with_what_to_do(
+def test_history_that_grows_before_a_worker_begins_fails_with_advice(
     api: Api, alice: User, body: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = api(alice)

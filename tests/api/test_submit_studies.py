@@ -53,7 +53,7 @@ def completed(client: APIClient, body: dict[str, Any]) -> Any:
     return backtest
 
 
-def test_a_walk_forward_tells_each_window_and_is_kept_with_its_algorithm(
+def test_a_walk_forward_lists_each_window_and_is_kept_with_its_algorithm(
     client: APIClient, body: dict[str, Any]
 ) -> None:
     """21 session days in 3 windows of 0.7: floor(6.3 / 1.6) = 3 days each."""
@@ -87,7 +87,7 @@ def test_of_an_algorithm_the_newest_walk_forwards_are_kept(
     assert [kept["backtestId"] for kept in response.json()["walkForwardResults"]] == ids[1:]
 
 
-def test_a_monte_carlo_tells_the_spread_of_what_the_trades_add_up_to(
+def test_a_monte_carlo_gives_the_spread_of_the_sums_of_trades(
     client: APIClient, body: dict[str, Any]
 ) -> None:
     tag = client.get(f"/api/trading/algorithms/{body['algorithmId']}")["ETag"]
@@ -119,7 +119,7 @@ def test_a_seed_that_was_drawn_can_be_sent_back(client: APIClient, body: dict[st
     assert again["results"] == drawn["results"]
 
 
-def test_an_optimization_ranks_what_it_tried_and_is_the_best_of_it(
+def test_an_optimization_ranks_its_sets_and_takes_the_best(
     client: APIClient, body: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = {"parameters": PARAMETERS, "objective": "netProfit"}
@@ -160,7 +160,7 @@ CONFIGS = {
         ("optimization", {"parameters": PARAMETERS, "objective": "profit"}, "objective"),
     ],
 )
-def test_what_is_wrong_in_a_configuration_is_named_by_its_place(
+def test_an_error_in_a_configuration_gives_its_place(
     client: APIClient, body: dict[str, Any], kind: str, config: object, field: str
 ) -> None:
     response = client.post(PATH, {**body, "kind": kind, CONFIGS[kind]: config})
@@ -168,7 +168,7 @@ def test_what_is_wrong_in_a_configuration_is_named_by_its_place(
     assert not Backtest.objects.exists()
 
 
-def test_a_value_is_shown_and_so_are_those_that_may_be(
+def test_an_error_shows_the_value_and_the_allowed_ones(
     client: APIClient, body: dict[str, Any]
 ) -> None:
     config = {"parameters": PARAMETERS, "method": "genetic"}
@@ -197,7 +197,7 @@ def test_a_configuration_that_would_be_passed_over_is_refused(
         ({"path": FAST, "from": 0, "to": 9, "step": 3}, "from", "must be at least 2"),
     ],
 )
-def test_a_fault_of_a_range_shows_what_was_sent_and_what_it_would_try(
+def test_an_error_of_a_range_shows_the_value_and_its_possible_steps(
     client: APIClient, body: dict[str, Any], change: dict[str, object], field: str, tried: str
 ) -> None:
     config = {"parameters": [change]}
@@ -227,7 +227,7 @@ def test_too_many_sets_show_the_parameters(client: APIClient, body: dict[str, An
         ("monte_carlo", {"runs": 0}, "runs"),
     ],
 )
-def test_a_fault_of_the_algorithms_own_configuration_says_whose_it_is(
+def test_an_error_of_the_algorithms_own_configuration_says_so(
     client: APIClient, body: dict[str, Any], kind: str, config: object, field: str
 ) -> None:
     Algorithm.objects.update(**{f"{kind}_config": config})

@@ -113,7 +113,7 @@ WHERE_LONGER_ARE_STORED = [
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(("case", "stored"), WHERE_LONGER_ARE_STORED, ids=str)
-def test_what_is_refused_is_what_would_fail(
+def test_a_range_is_refused_if_and_only_if_its_run_would_fail(
     api: Api, alice: User, monkeypatch: pytest.MonkeyPatch, case: Case, stored: str
 ) -> None:
     store_candles("NSE:NIFTY", case.own, bars(case.own, case.held))
@@ -146,7 +146,7 @@ def test_the_first_symbol_that_has_too_little_is_named(
 
 
 @pytest.mark.django_db
-def test_a_candle_that_has_begun_before_the_range_is_not_over_in_it(
+def test_a_candle_that_began_before_the_range_does_not_count(
     api: Api, alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Four hours have begun at 12:30; the five-minute bars of 12:30 and 12:35 see three of them."""
@@ -164,7 +164,7 @@ def test_a_candle_that_has_begun_before_the_range_is_not_over_in_it(
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(("start", "queries"), [(MONDAY, 5), ("2024-03-25", 3)])
-def test_plenty_is_told_without_reading_a_bar(
+def test_enough_history_is_found_without_reading_a_bar(
     start: str, queries: int, django_assert_num_queries: Callable[[int], Any]
 ) -> None:
     """The bars are before the range, or in its first half."""

@@ -13,7 +13,7 @@ from tests.error_responses import assert_error
 PATH = "/api/trading/algorithms"
 
 
-def test_an_algorithm_is_told_step_by_step(api: Api, alice: User) -> None:
+def test_an_algorithm_is_summarized_step_by_step(api: Api, alice: User) -> None:
     algorithm = make.algorithm(alice, **make.steps())
     body = api(alice).get(f"{PATH}/{algorithm.pk}/summary").json()
     assert (body["algorithmId"], body["version"]) == (algorithm.pk, 1)
@@ -23,14 +23,14 @@ def test_an_algorithm_is_told_step_by_step(api: Api, alice: User) -> None:
     assert "exitConditions.stopLoss" in fields
 
 
-def test_a_draft_is_told_too(api: Api, alice: User) -> None:
+def test_a_draft_is_summarized_too(api: Api, alice: User) -> None:
     created = api(alice).post(PATH, {}).json()
     body = api(alice).get(f"{PATH}/{created['id']}/summary").json()
     assert not any(step["isComplete"] for step in body["steps"])
     assert all(step["sentences"] for step in body["steps"])
 
 
-def test_a_version_says_what_changed_since_another_one(api: Api, alice: User) -> None:
+def test_a_version_lists_its_changes_since_another_one(api: Api, alice: User) -> None:
     algorithm = make.algorithm(alice, **make.steps())
     services.update(
         owner=alice,
@@ -54,7 +54,7 @@ def test_a_version_says_what_changed_since_another_one(api: Api, alice: User) ->
 
 
 @pytest.mark.parametrize("number", [0, 2, 10**30])
-def test_a_version_that_never_was_is_not_found(api: Api, alice: User, number: int) -> None:
+def test_an_unknown_version_is_not_found(api: Api, alice: User, number: int) -> None:
     algorithm = make.algorithm(alice)
     path = f"{PATH}/{algorithm.pk}/versions/{number}/summary"
     assert_error(api(alice).get(path), 404, "NOT_FOUND")

@@ -24,7 +24,7 @@ def send(api: Api, owner: User, algorithm: Algorithm, verb: str = "patch", **bod
 
 
 @VERBS
-def test_what_is_sent_replaces_and_what_is_absent_stays(api: Api, alice: User, verb: str) -> None:
+def test_sent_steps_are_replaced_and_absent_steps_stay(api: Api, alice: User, verb: str) -> None:
     algorithm = make.algorithm(alice, name="Old", description="kept", **make.steps())
     sizing = {"method": "fixed_quantity", "quantity": 10}
     response = send(api, alice, algorithm, verb, name="New", positionSizing=sizing)
@@ -60,7 +60,7 @@ def test_the_status_follows_the_configuration(api: Api, alice: User) -> None:
     assert send(api, alice, algorithm, entryConditions={}).json()["status"] == "draft"
 
 
-def test_one_that_had_an_error_keeps_that_status(api: Api, alice: User) -> None:
+def test_a_failed_algorithm_keeps_its_status(api: Api, alice: User) -> None:
     algorithm = make.algorithm(alice, **make.steps())
     Algorithm.objects.filter(pk=algorithm.pk).update(status="error")
     assert send(api, alice, algorithm, **make.steps()).json()["status"] == "error"
@@ -68,7 +68,9 @@ def test_one_that_had_an_error_keeps_that_status(api: Api, alice: User) -> None:
 
 @VERBS
 @pytest.mark.parametrize("status", ["active", "paused"])
-def test_one_that_runs_cannot_be_updated(api: Api, alice: User, verb: str, status: str) -> None:
+def test_a_running_algorithm_cannot_be_updated(
+    api: Api, alice: User, verb: str, status: str
+) -> None:
     algorithm = make.algorithm(alice, name="Old", **make.steps())
     Algorithm.objects.filter(pk=algorithm.pk).update(status=status, active=status == "active")
     response = send(api, alice, algorithm, verb, name="New")
@@ -109,7 +111,7 @@ def test_a_wrong_value_is_refused_and_named(
 
 @VERBS
 @pytest.mark.parametrize("complete", [False, True])
-def test_what_was_read_can_be_sent_back_and_changes_nothing(
+def test_sending_back_a_response_changes_nothing(
     api: Api, alice: User, verb: str, complete: bool
 ) -> None:
     steps = make.steps() if complete else make.steps(entryConditions={})
@@ -134,7 +136,7 @@ def test_what_was_read_can_be_sent_back_and_changes_nothing(
 
 
 @pytest.mark.parametrize("performance", [1, {"aRatioOfAnotherRelease": 2}])
-def test_what_the_service_owns_is_passed_over(
+def test_fields_owned_by_the_service_are_ignored(
     api: Api, alice: User, bob: User, performance: object
 ) -> None:
     algorithm = make.algorithm(alice, name="Mine")

@@ -49,7 +49,7 @@ def post(client: APIClient, path: str, body: dict[str, object]) -> dict[str, Any
     return answer
 
 
-def test_a_check_tells_what_would_change_and_stores_nothing(client: APIClient) -> None:
+def test_a_check_lists_the_changes_and_stores_nothing(client: APIClient) -> None:
     answer = post(client, CANDLES, days())
     assert (answer["stored"], answer["added"], answer["repeated"]) == (False, 2, 0)
     [file] = answer["files"]
@@ -82,7 +82,7 @@ def test_a_column_that_may_be_ignored_is_named(client: APIClient) -> None:
     assert answer["added"] == 2
 
 
-def test_a_sample_is_replaced_only_if_that_is_said(client: APIClient) -> None:
+def test_a_sample_is_replaced_only_on_request(client: APIClient) -> None:
     generated = flat_candles([at("2026-06-30 00:00")])
     store_candles("NSE:SBIN", "1d", generated, synthetic=True)
     error = assert_error(client.post(CANDLES, days()), 409, "CONFLICT")
@@ -105,7 +105,7 @@ def test_a_sample_is_replaced_only_if_that_is_said(client: APIClient) -> None:
     ],
     ids=["another file", "another symbol", "another option"],
 )
-def test_what_was_not_checked_is_not_stored(client: APIClient, other: dict[str, object]) -> None:
+def test_an_unchecked_file_is_not_stored(client: APIClient, other: dict[str, object]) -> None:
     fingerprint = post(client, CANDLES, days())["fingerprint"]
     assert_error(client.post(CANDLES, {**other, "checked": fingerprint}), 409, "CONFLICT")
     assert not CandleFile.objects.exists()
@@ -131,7 +131,7 @@ def test_a_bad_file_says_where_it_is_bad(client: APIClient, text: str, reason: s
     assert row["bars"] == 2
 
 
-def test_what_is_packed_and_what_cannot_be_unpacked(client: APIClient) -> None:
+def test_packed_files_are_read_and_broken_ones_refused(client: APIClient) -> None:
     packed = gzip.compress(DAYS.encode())
     assert post(client, CANDLES, sent(packed, "NSE_SBIN.csv.gz", symbol="NSE:SBIN"))["added"] == 2
     cut = sent(packed[:-9], "../../etc/x.csv.gz", symbol="NSE:SBIN")
@@ -171,7 +171,7 @@ def test_a_master_may_be_of_an_earlier_day(client: APIClient) -> None:
     )
 
 
-def test_a_master_that_is_none_is_refused(client: APIClient) -> None:
+def test_an_invalid_master_is_refused(client: APIClient) -> None:
     error = assert_error(client.post(MASTERS, sent(DAYS)), 400, "VALIDATION_ERROR")
     assert "its columns are date, open" in error["message"]
     assert_error(

@@ -42,7 +42,7 @@ def test_an_empty_draft_misses_every_step(api: Api, alice: User) -> None:
     assert "basicInfo.timeframe" in fields(body["errors"])
 
 
-def test_the_errors_say_what_a_step_lacks(api: Api, alice: User) -> None:
+def test_errors_name_the_missing_fields_of_a_step(api: Api, alice: User) -> None:
     steps = make.steps(basicInfo={"strategyType": "swing", "timeframe": "1d", "symbols": []})
     body = validate(api, alice, make.algorithm(alice, **steps))
     assert body["missingFields"] == ["basicInfo"]
@@ -58,7 +58,7 @@ def test_stored_values_that_rules_have_left_behind_are_errors(api: Api, alice: U
     assert body["missingFields"] == ["basicInfo"], "as a start would say"
 
 
-def test_what_is_probably_not_meant_is_a_warning(api: Api, alice: User) -> None:
+def test_a_probable_mistake_is_a_warning(api: Api, alice: User) -> None:
     risk = make.steps()["riskParameters"] | {"riskRewardRatio": 3}
     basic = make.steps()["basicInfo"] | {"symbols": ["NSE:TCS", "NSE:NIFTY24JANFUT"]}
     algorithm = make.algorithm(alice, **make.steps(riskParameters=risk, basicInfo=basic))
@@ -125,7 +125,7 @@ def test_a_square_off_outside_an_ordinary_session_is_a_warning(
         (("03:00", "04:00"), {}, None, None),
     ],
 )
-def test_hours_after_which_a_session_has_no_candle_for_an_entry_are_a_warning(
+def test_hours_without_a_candle_for_an_entry_are_a_warning(
     alice: User,
     *,
     window: tuple[str, str],
@@ -296,7 +296,7 @@ def test_an_exchange_of_no_symbol_is_a_warning(api: Api, alice: User) -> None:
         assert fields(body["warnings"]) == expected
 
 
-def test_it_changes_nothing(api: Api, alice: User) -> None:
+def test_validation_changes_nothing(api: Api, alice: User) -> None:
     algorithm = make.algorithm(alice, **make.steps())
     before = api(alice).get(f"/api/trading/algorithms/{algorithm.pk}").json()
     validate(api, alice, algorithm)

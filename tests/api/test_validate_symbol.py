@@ -41,7 +41,7 @@ def verdict(api: Api, alice: User) -> Any:
         ("NCDEX:GUARSEED1099AUGFUT", "NCDEX", "futures"),
     ],
 )
-def test_without_a_master_what_is_well_formed_counts_as_tradable(
+def test_without_a_master_a_well_formed_symbol_counts_as_tradable(
     verdict: Any, symbol: str, exchange: str, kind: str
 ) -> None:
     assert verdict(symbol) == {
@@ -94,7 +94,7 @@ def test_without_a_master_what_is_well_formed_counts_as_tradable(
         ("NSE:NIFTY24FEB30FUT", "NSE"),
     ],
 )
-def test_a_malformed_one_is_not_valid_and_the_reason_is_told(
+def test_a_malformed_symbol_is_invalid_with_a_reason(
     verdict: Any, symbol: str, exchange: str | None
 ) -> None:
     body = verdict(symbol)
@@ -118,7 +118,7 @@ def test_the_sample_knows_types_that_the_form_does_not_say(verdict: Any) -> None
     assert (body["type"], body["tradable"]) == ("index", True)
 
 
-def test_the_sample_is_no_master(verdict: Any) -> None:
+def test_the_sample_does_not_count_as_a_master(verdict: Any) -> None:
     services.seed_sample()
     assert verdict("NSE:ZZZZZZ")["tradable"] is True
 
@@ -186,7 +186,7 @@ def test_the_exchange_s_own_name_leads_to_the_symbol(verdict: Any) -> None:
         ("NSE:NIFTY99JAN21490CE", "NSE:NIFTY99JAN21500CE"),
     ],
 )
-def test_what_may_have_been_meant_is_suggested(verdict: Any, symbol: str, meant: str) -> None:
+def test_similar_symbols_are_suggested(verdict: Any, symbol: str, meant: str) -> None:
     services.seed_sample()
     Instrument.objects.update(sample=False)
     option("NSE:NIFTY99JAN21500CE", expiry=date(2099, 1, 28), strike=21500, option_type="CE")
@@ -196,7 +196,7 @@ def test_what_may_have_been_meant_is_suggested(verdict: Any, symbol: str, meant:
 
 
 @pytest.mark.parametrize("symbol", ["NSE:RELIANCE", "NSE:" + "RELIANCE" * 9, "", ":", "NSE:QQQQQQ"])
-def test_nothing_is_suggested_where_nothing_helps(verdict: Any, symbol: str) -> None:
+def test_no_symbol_is_suggested_if_none_is_similar(verdict: Any, symbol: str) -> None:
     services.seed_sample()
     Instrument.objects.update(sample=False)
     assert "suggestions" not in verdict(symbol)
@@ -205,9 +205,7 @@ def test_nothing_is_suggested_where_nothing_helps(verdict: Any, symbol: str) -> 
 @pytest.mark.parametrize(
     "body", [{}, {"symbol": None}, {"symbol": 1}, {"symbol": True}, {"symbol": ["NSE:TCS"]}]
 )
-def test_without_a_string_there_is_nothing_to_judge(
-    api: Api, alice: User, body: dict[str, Any]
-) -> None:
+def test_a_request_without_a_symbol_is_refused(api: Api, alice: User, body: dict[str, Any]) -> None:
     assert_error(api(alice).post(PATH, body), 400, "VALIDATION_ERROR", field="symbol")
 
 

@@ -107,7 +107,7 @@ def test_an_address_that_must_not_be_called_is_refused(api: Api, alice: User) ->
     assert Endpoint.objects.count() == 1
 
 
-def test_what_is_named_is_changed_and_the_rest_stays(api: Api, alice: User) -> None:
+def test_named_fields_change_and_the_others_stay(api: Api, alice: User) -> None:
     endpoint = endpoint_of(alice)
     body = api(alice).patch(f"{PATH}/{endpoint.pk}", {"events": ["trade.executed"]}).json()
     assert (body["events"], body["url"]) == (["trade.executed"], endpoint.url)
@@ -122,7 +122,7 @@ def test_a_disabled_endpoint_gives_the_reason_and_can_be_enabled(api: Api, alice
     assert (on["status"], on["disabledReason"], on["failingSince"]) == ("enabled", None, None)
 
 
-def test_one_that_is_deleted_is_gone_and_so_are_its_secrets(api: Api, alice: User) -> None:
+def test_a_deleted_webhook_is_gone_with_its_secrets(api: Api, alice: User) -> None:
     client = api(alice)
     endpoint = endpoint_of(alice)
     assert client.delete(f"{PATH}/{endpoint.pk}").status_code == 204
@@ -229,7 +229,7 @@ def test_a_test_is_sent_to_that_webhook_alone(api: Api, alice: User) -> None:
     assert Delivery.objects.get().endpoint == endpoint
 
 
-def test_one_is_sent_again_with_all_its_attempts(api: Api, alice: User) -> None:
+def test_a_delivery_is_sent_again_with_all_its_attempts(api: Api, alice: User) -> None:
     endpoint_of(alice)
     emit(alice)
     attempt(204)
@@ -242,7 +242,7 @@ def test_one_is_sent_again_with_all_its_attempts(api: Api, alice: User) -> None:
     assert (delivery.status, delivery.attempts, delivery.failures) == ("waiting", 2, 1)
 
 
-def test_what_is_being_sent_is_not_sent_again(api: Api, alice: User) -> None:
+def test_a_delivery_in_progress_is_not_sent_again(api: Api, alice: User) -> None:
     endpoint_of(alice)
     emit(alice)
     attempt(None)
@@ -252,7 +252,7 @@ def test_what_is_being_sent_is_not_sent_again(api: Api, alice: User) -> None:
 
 
 @pytest.mark.parametrize("call", ["test", "recover", "redeliver"])
-def test_nothing_is_sent_to_one_that_is_off(api: Api, alice: User, call: str) -> None:
+def test_a_disabled_webhook_receives_nothing(api: Api, alice: User, call: str) -> None:
     endpoint = endpoint_of(alice)
     emit(alice)
     client = api(alice)
@@ -263,7 +263,7 @@ def test_nothing_is_sent_to_one_that_is_off(api: Api, alice: User, call: str) ->
     assert_error(answer, 409, "CONFLICT", status="disabled", disabledReason="owner")
 
 
-def test_what_failed_and_what_was_missed_is_recovered(api: Api, alice: User) -> None:
+def test_failed_and_missed_events_are_recovered(api: Api, alice: User) -> None:
     endpoint = endpoint_of(alice)
     client = api(alice)
     emit(alice)
@@ -283,7 +283,7 @@ def test_what_failed_and_what_was_missed_is_recovered(api: Api, alice: User) -> 
     }
 
 
-def test_what_is_to_come_is_not_recovered_nor_what_is_long_past(api: Api, alice: User) -> None:
+def test_recovery_refuses_a_future_time_and_skips_old_events(api: Api, alice: User) -> None:
     endpoint = endpoint_of(alice)
     emit(alice)
     attempt(410)
@@ -304,13 +304,13 @@ def verify(user: User) -> None:
     User.objects.filter(pk=user.pk).update(email_verified=True)
 
 
-def test_nothing_is_mailed_to_an_address_that_nobody_verified(alice: User) -> None:
+def test_an_unverified_address_receives_no_mail(alice: User) -> None:
     EmailNotices.objects.create(owner=alice, events=["algorithm.started"])
     tasks.mail(emit(alice).pk)
     assert not mail.outbox
 
 
-def test_whoever_asks_for_it_is_told_by_mail(api: Api, alice: User) -> None:
+def test_mail_is_sent_on_request(api: Api, alice: User) -> None:
     verify(alice)
     client = api(alice)
     assert client.get(f"{PATH}/email").json() == {"address": alice.email, "events": []}

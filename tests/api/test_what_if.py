@@ -41,9 +41,7 @@ def path_of(backtest: Backtest) -> str:
     return f"/api/backtests/{backtest.pk}/what-if"
 
 
-def test_a_change_gives_what_a_backtest_of_it_gives(
-    api: Api, alice: User, original: Backtest
-) -> None:
+def test_a_change_gives_the_result_of_a_backtest(api: Api, alice: User, original: Backtest) -> None:
     """With `store` the same configuration also runs as a backtest, for comparison."""
     body = api(alice).post(path_of(original), WIDER | {"store": True}).json()
     run_queued()
@@ -62,7 +60,7 @@ def test_a_change_gives_what_a_backtest_of_it_gives(
     assert {change["field"] for change in body["changes"]} >= {"executionSettings.slippage"}
 
 
-def test_nothing_is_stored_but_that_it_was_tried(api: Api, alice: User, original: Backtest) -> None:
+def test_only_the_trial_is_stored(api: Api, alice: User, original: Backtest) -> None:
     backtests, tried = Backtest.objects.count(), TrialRecord.objects.count()
     for _ in range(2):
         body = api(alice).post(path_of(original), WIDER).json()
@@ -72,7 +70,7 @@ def test_nothing_is_stored_but_that_it_was_tried(api: Api, alice: User, original
     assert original.configuration == Backtest.objects.get(pk=original.pk).configuration
 
 
-def test_no_change_gives_what_is_stored_and_no_new_trial(
+def test_an_unchanged_algorithm_gives_the_stored_result_and_no_new_trial(
     api: Api, alice: User, original: Backtest
 ) -> None:
     tried = TrialRecord.objects.count()
@@ -86,7 +84,7 @@ def test_no_change_gives_what_is_stored_and_no_new_trial(
 
 
 @pytest.mark.parametrize("store", [False, True])
-def test_what_is_sent_again_with_its_key_is_simulated_and_stored_once(
+def test_a_repeated_request_with_its_key_is_simulated_and_stored_once(
     api: Api, alice: User, original: Backtest, monkeypatch: pytest.MonkeyPatch, store: bool
 ) -> None:
     client, backtests = api(alice), Backtest.objects.count()
@@ -117,7 +115,7 @@ def test_a_full_quota_refuses_to_store_alone(
     assert TrialRecord.objects.count() == tried + 1
 
 
-def test_what_is_stored_counts_among_the_seconds_that_a_user_may_have_queued(
+def test_stored_requests_count_in_the_users_queued_seconds(
     api: Api, alice: User, original: Backtest, settings: LazySettings
 ) -> None:
     settings.QUOTA_BACKTEST_SECONDS = 0
@@ -135,9 +133,7 @@ def test_null_takes_a_field_away(api: Api, alice: User, original: Backtest) -> N
     )
 
 
-def test_candles_that_have_changed_since_are_told(
-    api: Api, alice: User, original: Backtest
-) -> None:
+def test_changed_candles_are_reported(api: Api, alice: User, original: Backtest) -> None:
     bars = wave_candles("2024-01-01", 45)
     store_candles("NSE:NIFTY", "15m", replace(bars, volume=bars.volume + 1))
     assert api(alice).post(path_of(original), WIDER).json()["sameCandles"] is False
@@ -158,7 +154,7 @@ def test_candles_that_have_changed_since_are_told(
         (WIDER | {"store": 1}, "store"),
     ],
 )
-def test_a_change_that_is_not_valid_is_refused(
+def test_an_invalid_change_is_refused(
     api: Api, alice: User, original: Backtest, body: dict[str, Any], field: str
 ) -> None:
     tried = TrialRecord.objects.count()
@@ -178,7 +174,7 @@ def test_a_long_range_is_stored_and_not_simulated_at_once(
     assert Backtest.objects.get(pk=body["storedBacktestId"]).status == "queued"
 
 
-def test_of_a_study_there_is_none(api: Api, alice: User, original: Backtest) -> None:
+def test_a_study_has_no_what_if(api: Api, alice: User, original: Backtest) -> None:
     study = submit(
         alice,
         original.algorithm_id,
@@ -192,5 +188,5 @@ def test_of_a_study_there_is_none(api: Api, alice: User, original: Backtest) -> 
     )
 
 
-def test_anothers_is_not_there(api: Api, bob: User, original: Backtest) -> None:
+def test_another_users_backtest_is_not_found(api: Api, bob: User, original: Backtest) -> None:
     assert_error(api(bob).post(path_of(original), WIDER), 404, "BACKTEST_NOT_FOUND")

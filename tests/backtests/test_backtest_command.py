@@ -71,7 +71,7 @@ def test_prices_that_look_split_are_noted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("timeframe", ["15m", "30m", "1h"])
-def test_it_is_the_simulation_of_the_service(
+def test_the_command_gives_the_result_of_the_service(
     api: Api, alice: User, tmp_path: Path, timeframe: str
 ) -> None:
     bars = wave_candles("2024-01-01", 45).slice(
@@ -152,7 +152,7 @@ def test_an_error_is_printed_once(tmp_path: Path, candles: Path) -> None:
     assert str(refused.value).count("did you mean stopLoss?") == 1
 
 
-def test_what_an_algorithm_lacks_is_listed(tmp_path: Path, candles: Path) -> None:
+def test_missing_fields_of_an_algorithm_are_listed(tmp_path: Path, candles: Path) -> None:
     with pytest.raises(CommandError) as refused:
         backtest(described(tmp_path, positionSizing={}, exitConditions={}), candles=candles)
     output = str(refused.value).splitlines()
@@ -163,7 +163,7 @@ def test_what_an_algorithm_lacks_is_listed(tmp_path: Path, candles: Path) -> Non
 @pytest.mark.parametrize(
     ("text", "output"), [("{", "not valid JSON"), ("[]", "must hold a JSON object"), ("", "JSON")]
 )
-def test_a_file_that_is_no_algorithm_is_refused(
+def test_a_file_without_an_algorithm_is_refused(
     tmp_path: Path, candles: Path, text: str, output: str
 ) -> None:
     path = tmp_path / "algorithm.json"
@@ -224,7 +224,7 @@ def test_a_receipt_is_reproduced_from_its_candles(
         ),
     ],
 )
-def test_what_is_no_receipt_is_refused(
+def test_a_file_without_a_receipt_is_refused(
     tmp_path: Path, candles: Path, text: str, message: str
 ) -> None:
     receipt = tmp_path / "receipt.json"
@@ -234,7 +234,7 @@ def test_what_is_no_receipt_is_refused(
 
 
 @pytest.mark.django_db
-def test_what_the_service_computed_is_reproduced_from_a_file(
+def test_a_result_of_the_service_is_reproduced_from_a_file(
     tmp_path: Path, candles: Path, api: Api, alice: User
 ) -> None:
     """It works for a study too, with only the symbol's own file and without a database."""

@@ -41,7 +41,7 @@ def submit_kind(owner: User, kind: BacktestKind) -> Backtest:
 
 
 @pytest.mark.parametrize("kind", STUDIES)
-def test_an_estimate_goes_by_what_others_of_its_kind_took(alice: User, kind: BacktestKind) -> None:
+def test_an_estimate_uses_the_times_of_similar_backtests(alice: User, kind: BacktestKind) -> None:
     first = submit_kind(alice, kind)
     assert first.estimated_seconds is None
     assert estimates.count_items(first) == ITEMS[kind]
@@ -55,7 +55,7 @@ def test_an_estimate_goes_by_what_others_of_its_kind_took(alice: User, kind: Bac
     assert (second.estimated_seconds or 0) >= 0.1 * ITEMS[kind] * bars
 
 
-def test_it_is_told_in_the_answer(alice: User, api: Api) -> None:
+def test_the_response_gives_the_estimate(alice: User, api: Api) -> None:
     WorkSpeed.objects.create(kind=BacktestKind.BACKTEST, seconds=1e-9, units=1)
     body = {
         "algorithmId": make.algorithm(alice, **make.steps()).pk,
@@ -65,7 +65,7 @@ def test_it_is_told_in_the_answer(alice: User, api: Api) -> None:
     assert api(alice).post("/api/backtests", body).json()["estimatedSeconds"] == 0.1
 
 
-def test_what_was_measured_lately_has_most_weight(alice: User) -> None:
+def test_recent_measurements_have_most_weight(alice: User) -> None:
     backtest = submit(alice)
     for seconds in (100.0, 1.0, 1.0):
         estimates.record_speed(backtest, seconds=seconds, bars=10)
@@ -75,7 +75,7 @@ def test_what_was_measured_lately_has_most_weight(alice: User) -> None:
 
 
 @pytest.mark.parametrize("kind", STUDIES)
-def test_what_needs_more_memory_than_a_worker_may_use_is_refused_and_told_what_fits(
+def test_too_much_memory_is_refused_with_the_size_that_fits(
     alice: User, kind: BacktestKind, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A bar takes as much memory as 10,000."""
@@ -103,7 +103,7 @@ def test_what_needs_more_memory_than_a_worker_may_use_is_refused_and_told_what_f
         submit_kind(alice, kind)
 
 
-def test_a_user_is_refused_more_than_may_be_taken_and_told_what_would_fit(
+def test_too_much_for_one_user_is_refused_with_the_size_that_fits(
     alice: User, bob: User, settings: LazySettings
 ) -> None:
     settings.QUOTA_BACKTEST_SECONDS = 1000

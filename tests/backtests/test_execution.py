@@ -74,7 +74,7 @@ def test_a_result_is_written_once(queued: Backtest) -> None:
     assert TradeBlock.objects.count() == 1
 
 
-def test_prices_are_adjusted_and_the_receipt_says_for_what(queued: Backtest) -> None:
+def test_prices_are_adjusted_and_the_receipt_names_the_actions(queued: Backtest) -> None:
     backtest = begin()
     raw = run(backtest).result
     row = ActionRow("NSE:NIFTY", date(2024, 2, 15), "bonus", 1, 2, "a test")
@@ -194,7 +194,7 @@ def test_an_unexpected_error_fails_the_backtest_and_is_raised(
     assert "quoted" in failed.error["message"]
 
 
-def test_a_lost_database_is_not_the_backtests_fault(
+def test_a_lost_database_does_not_fail_the_backtest(
     queued: Backtest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
@@ -218,7 +218,7 @@ def test_too_many_trades_fail_the_backtest(
     assert "more than 2 trades" in failed.error["message"]
 
 
-def test_too_little_memory_fails_the_backtest_and_says_what_helps(
+def test_too_little_memory_fails_the_backtest_with_advice(
     queued: Backtest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(execution, "run_backtest", broken_by(MemoryError()))

@@ -192,13 +192,13 @@ def test_trades_are_columns_in_the_order_of_their_exits() -> None:
     assert columns["exitPrice"] == [101.5] * 3
 
 
-def test_what_earlier_releases_did_not_record_is_unknown() -> None:
+def test_values_missing_in_earlier_releases_are_unknown() -> None:
     columns = charts.trade_columns(Trades(THREE, None))
     for name in ("mae", "mfe", "delay", "share"):
         assert columns[name] == [None] * 3
 
 
-def test_of_too_many_trades_those_with_the_largest_results_are_listed(
+def test_a_report_lists_the_trades_with_the_largest_results(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(charts, "MAX_TRADES", 2)

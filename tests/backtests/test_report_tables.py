@@ -81,7 +81,7 @@ def test_rupees_are_grouped_as_in_india(amount: float, text: str) -> None:
     assert formats.format_rupees(amount) == text
 
 
-def test_times_are_those_of_india_and_midnights_are_dates() -> None:
+def test_times_are_in_india_and_midnights_are_dates() -> None:
     assert formats.format_time(at("2024-02-05 09:15")) == "05 Feb 2024, 09:15"
     assert formats.format_time(at("2024-02-05 00:00")) == "05 Feb 2024"
     assert [formats.humanize(word) for word in ("stop_loss", "exchangeFee", "ipft")] == [

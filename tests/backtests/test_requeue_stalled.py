@@ -88,7 +88,9 @@ def kill(*, for_memory: bool, worker: str = "") -> int:
 
 
 @pytest.mark.parametrize("for_memory", [True, False])
-def test_what_a_killed_worker_held_is_requeued_at_once(running: Backtest, for_memory: bool) -> None:
+def test_backtests_of_a_killed_worker_are_requeued_at_once(
+    running: Backtest, for_memory: bool
+) -> None:
     assert kill(for_memory=for_memory, worker="another") == 0
     assert kill(for_memory=for_memory) == 1
     requeued = Backtest.objects.get()
@@ -96,7 +98,7 @@ def test_what_a_killed_worker_held_is_requeued_at_once(running: Backtest, for_me
     assert kill(for_memory=for_memory) == 0  # nobody holds it
 
 
-def test_a_second_kill_for_lack_of_memory_fails_the_backtest_and_says_what_fits(
+def test_a_second_kill_for_lack_of_memory_fails_the_backtest_with_the_size_that_fits(
     running: Backtest,
 ) -> None:
     kill(for_memory=True)

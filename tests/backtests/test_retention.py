@@ -85,7 +85,7 @@ def test_old_ones_are_deleted_at_their_age_and_a_week_after_the_warning(
     assert left() == [young.pk]
 
 
-def test_what_its_owner_keeps_stays(alice: User, settings: Settings) -> None:
+def test_kept_backtests_are_not_deleted(alice: User, settings: Settings) -> None:
     settings.BACKTEST_KEEP_DAYS = 30
     kept, deleted = ended(alice, 40, 41)
     services.update_backtest(owner=alice, backtest_id=kept.pk, is_kept=True, now=make.NOW)
@@ -114,7 +114,7 @@ def test_a_limit_that_is_removed_deletes_nothing(alice: User, settings: Settings
     assert (len(left()), marked()) == (2, set())
 
 
-def test_what_waits_or_runs_is_no_matter_of_retention(alice: User, settings: Settings) -> None:
+def test_retention_ignores_waiting_and_running_backtests(alice: User, settings: Settings) -> None:
     settings.BACKTEST_KEEP_DAYS = 1
     submit(alice, now=make.NOW - 100 * DAY)
     retention.purge(now=make.NOW)
@@ -150,7 +150,7 @@ def test_keeping_one_ends_its_expiry_at_once(api: Api, alice: User, settings: Se
     assert AuditRecord.objects.latest("id").details == {"kept": [True, False]}
 
 
-def test_what_is_deleted_is_on_record_and_its_trials_stay_counted(
+def test_deletions_are_on_record_and_their_trials_stay_counted(
     alice: User, settings: Settings
 ) -> None:
     settings.BACKTEST_KEEP_DAYS = 1

@@ -89,7 +89,7 @@ def test_a_divided_study_has_the_result_of_a_whole_one(
     assert not StudyShard.objects.exists()
 
 
-def test_one_worker_goes_on_with_the_shards_of_a_study(study: Backtest, alice: User) -> None:
+def test_one_worker_continues_with_the_shards_of_a_study(study: Backtest, alice: User) -> None:
     tasks.run_next(is_stopping=never)
     assert result_of(study)[0]
     run_queued()  # the slots that are left find nothing
@@ -111,7 +111,7 @@ def test_a_study_shows_how_long_one_worker_takes(study: Backtest, alice: User, a
     assert body["estimatedSeconds"] == Backtest.objects.get().estimated_seconds is not None
 
 
-def test_a_study_over_the_budget_fails_and_says_what_would_fit(
+def test_a_study_over_the_budget_fails_with_the_size_that_fits(
     divided: None, alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shards, "MAX_STUDY_SECONDS", 0)  # the remaining items take more
@@ -124,7 +124,7 @@ def test_a_study_over_the_budget_fails_and_says_what_would_fit(
     assert not StudyShard.objects.exists()
 
 
-def test_what_would_fit_is_told_in_sets() -> None:
+def test_the_size_that_fits_is_a_number_of_sets() -> None:
     error = shards.TooLong(seconds=7500, budget=3600, fitting=480_000)
     assert str(error) == (
         "It would take about 2:05:00 (h:mm:ss) of one worker, and a study may take 1:00:00;"
@@ -204,7 +204,7 @@ def test_used_seconds_are_forgotten(study: Backtest, alice: User) -> None:
     assert LastDispatch.objects.get().seconds_used == pytest.approx(9, rel=0.01)
 
 
-def test_a_worker_goes_on_only_with_what_is_next(study: Backtest, bob: User) -> None:
+def test_a_worker_continues_only_with_the_next_shard(study: Backtest, bob: User) -> None:
     assert begin_shard(study=study).number == 1
     submit(bob)
     assert queue.begin_next(now=make.NOW, study=study) is None
@@ -277,7 +277,7 @@ def test_a_shard_that_loses_worker_after_worker_fails_the_study(study: Backtest)
     assert not StudyShard.objects.exists()
 
 
-def test_a_shard_whose_worker_is_killed_is_anybodys_at_once(study: Backtest) -> None:
+def test_a_shard_of_a_killed_worker_is_free_at_once(study: Backtest) -> None:
     shard = begin_shard()
     assert queue.give_up_killed(process_name(), for_memory=True, now=make.NOW) == 1
     shard.refresh_from_db()
@@ -310,7 +310,7 @@ def test_a_cancelled_study_has_no_shards_and_its_workers_write_nothing(
     assert Backtest.objects.get().status == BacktestStatus.CANCELLED
 
 
-def test_what_breaks_in_a_shard_fails_the_study(
+def test_an_error_in_a_shard_fails_the_study(
     study: Backtest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("apps.engine.errors.MOST_TRADES", 2)

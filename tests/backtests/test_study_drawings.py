@@ -43,7 +43,7 @@ def search(**chart: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         ("all", "Each cell is the median of all sets in it"),
     ],
 )
-def test_a_heat_map_says_what_its_cells_are(further: str, sentence: str) -> None:
+def test_a_heat_map_labels_its_cells(further: str, sentence: str) -> None:
     lead = parameters_drawing(*search(further=further))
     assert sentence in lead.caption
     assert "The best of 8 sets has 1.50" in lead.sentence
@@ -85,7 +85,7 @@ def test_windows_are_measured_by_the_calendar_day() -> None:
     assert "No window has the objective" in empty.sentence
 
 
-def test_paths_of_an_older_study_are_told_without_a_drawing() -> None:
+def test_paths_of_an_older_study_have_no_drawing() -> None:
     findings = {
         "runs": 1000,
         "maxDrawdown": {"p50": 1.4, "p95": 2.5},

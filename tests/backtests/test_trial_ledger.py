@@ -69,7 +69,7 @@ def test_the_first_backtest_is_one_trial(alice: User) -> None:
     assert trial_ledger.trials_of(completed(alice), days=DAYS) == Trials(1, 0.0)
 
 
-def test_what_is_tried_again_counts_once(alice: User) -> None:
+def test_a_repeated_trial_counts_once(alice: User) -> None:
     algorithm = with_stop(alice, 2)
     first = completed(alice, algorithm)
     completed(alice, algorithm)
@@ -101,7 +101,7 @@ def test_every_set_of_a_study_counts(alice: User) -> None:
     assert trial_ledger.trials_of(completed(alice), days=DAYS).tried == 4
 
 
-def test_sets_whose_ratios_nobody_knows_vary_as_luck_does(alice: User) -> None:
+def test_sets_with_unknown_ratios_vary_as_by_luck(alice: User) -> None:
     configs = {"walkForwardConfig": {**SETS, "windows": 2, "objective": "netProfit"}}
     study = completed(alice, kind=BacktestKind.WALK_FORWARD, configs=configs)
     assert trial_ledger.trials_of(study, days=DAYS) == Trials(3, 1 / DAYS)
@@ -181,7 +181,7 @@ def test_picking_a_symbol_is_a_trial(alice: User) -> None:
     assert trial_ledger.trials_of(first, days=DAYS).tried == 4
 
 
-def test_clones_are_one_algorithm_whatever_becomes_of_them(alice: User) -> None:
+def test_clones_always_count_as_one_algorithm(alice: User) -> None:
     own = completed(alice)
     clone = algorithms.clone(owner=alice, algorithm_id=own.algorithm_id, name=None, now=make.NOW)
     second = algorithms.clone(owner=alice, algorithm_id=clone.pk, name=None, now=make.NOW)

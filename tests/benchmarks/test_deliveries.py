@@ -53,7 +53,7 @@ def payload(owner: User, number: int = 0) -> EventPayload:
     return EventPayload(EventType.ALGORITHM_STARTED, owner.pk, f"{number:024x}", example)
 
 
-def test_what_telling_adds_to_a_request() -> None:
+def test_the_cost_of_an_event_in_a_request() -> None:
     """The ways take turns; each is a separate transaction, as for a request."""
     alone, with_three = make.user("alone"), make.user("three")
     for _ in range(3):
@@ -93,7 +93,7 @@ class Hanging:
         return wait
 
 
-def test_how_soon_others_are_told_while_a_hundred_hang(tmp_path: Path) -> None:
+def test_the_delay_of_other_deliveries_while_a_hundred_hang(tmp_path: Path) -> None:
     """There is one sender; every endpoint, good or not, gets an event a second."""
     hanging = Hanging()
     with ExitStack() as stack:

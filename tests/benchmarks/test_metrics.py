@@ -39,7 +39,7 @@ QUICK_TRADES = parse(
 )
 
 
-def test_all_that_follows_a_simulation_against_the_simulation() -> None:
+def test_the_time_after_a_simulation_against_the_simulation() -> None:
     """A year of minutes. Another thread hashes the candles during the simulation."""
     sessions = Sessions.build([Regime(0, 40_000, 33_300, 55_800)])
     history = History(SYMBOL, session_bars(246), sessions)

@@ -58,6 +58,6 @@ def test_the_script_of_the_documentation_is_a_file(alice: User) -> None:
     assert "SwaggerUIBundle" in script.content.decode()
 
 
-def test_what_is_no_page_has_none(api: Api, alice: User) -> None:
+def test_only_pages_have_a_policy(api: Api, alice: User) -> None:
     for path in ("/openapi.json", "/healthz", "/api/auth/profile", "/unknown"):
         assert content_policy.HEADER not in api(alice).get(path)

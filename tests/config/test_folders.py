@@ -40,7 +40,7 @@ def test_a_file_that_others_could_read_is_tightened(tmp_path: Path) -> None:
     assert mode(log) == 0o600
 
 
-def test_what_root_makes_in_a_folder_belongs_to_the_owner_of_the_folder(tmp_path: Path) -> None:
+def test_files_made_by_root_belong_to_the_owner_of_the_folder(tmp_path: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root makes files of others")
     os.chown(tmp_path, 12345, 12345)

@@ -29,7 +29,7 @@ def test_the_parts_of_a_mail_server() -> None:
 
 
 @pytest.mark.parametrize("url", ["mail.example.com", "http://mail.example.com", "smtp://"])
-def test_what_is_no_mail_server_is_refused(url: str) -> None:
+def test_an_invalid_mail_server_is_refused(url: str) -> None:
     with pytest.raises(ImproperlyConfigured, match="EMAIL_URL"):
         mail_server(url)
 
@@ -88,7 +88,7 @@ def test_the_host_that_takes_writes_is_connected_to(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.django_db
-def test_what_is_executed_again_and_again_is_prepared() -> None:
+def test_repeated_statements_are_prepared() -> None:
     for number in range(7):
         assert list(User.objects.filter(name=f"prepared {number}")) == []
     with connection.cursor() as cursor:
@@ -102,7 +102,7 @@ def test_what_is_executed_again_and_again_is_prepared() -> None:
 @pytest.mark.parametrize(
     "url", ["sqlite:///x", "postgresql://me@db", "postgresql://me@db:port/x", "db.example.com/x"]
 )
-def test_what_is_no_database_is_refused(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_database_address_is_refused(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DATABASE_URL", url)
     with pytest.raises(ImproperlyConfigured, match="DATABASE_URL: use postgresql://"):
         database()

@@ -15,5 +15,5 @@ def test_the_admins_files_are_served(path: str, kind: str) -> None:
     assert response.getvalue()
 
 
-def test_nothing_else_is_served_as_a_file() -> None:
+def test_only_static_files_are_served() -> None:
     assert Client().get("/static/../config/settings.py").status_code == 404

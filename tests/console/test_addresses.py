@@ -6,7 +6,7 @@ from apps.console.urls import urlpatterns
 from tests.console.addresses import NO_PAGES, PAGES, PUBLIC_PAGES
 
 
-def test_each_route_is_a_page_under_test() -> None:
+def test_every_route_is_a_tested_page() -> None:
     addresses = (*PAGES.values(), *PUBLIC_PAGES.values())
     visited = {resolve(address.partition("?")[0]).route for address in addresses}
     routes = {"app", *(f"app/{pattern.pattern}" for pattern in urlpatterns)}

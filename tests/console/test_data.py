@@ -70,7 +70,7 @@ def test_sessions_and_charges_of_a_date(client: Client) -> None:
     ("query", "field"),
     [("segment=agri_options", "segment"), ("date=never", "date"), ("broker=x", "broker")],
 )
-def test_what_is_wrong_stands_beside_its_field(client: Client, query: str, field: str) -> None:
+def test_errors_stand_beside_their_fields(client: Client, query: str, field: str) -> None:
     page = client.get(f"/app/data/rules?{query}")
     assert page.status_code == 400
     assert f'id="{field}-problem"' in page.content.decode()
@@ -146,7 +146,7 @@ def test_files_are_for_operators(client: Client) -> None:
 
 
 @pytest.mark.parametrize("text", HOSTILE_TEXTS)
-def test_what_is_typed_stays_text(client: Client, text: str) -> None:
+def test_user_input_stays_text(client: Client, text: str) -> None:
     for page in ("/app/data", "/app/data/symbols", "/app/data/rules"):
         names = ("query", "exchange", "date", "request", "serializer")
         for name in names:

@@ -40,7 +40,7 @@ def test_a_new_trader_signs_up_and_is_in(stranger: Client) -> None:
     assert b"Asha" in answer.content
 
 
-def test_what_is_wrong_stands_beside_its_field(stranger: Client, alice: User) -> None:
+def test_errors_stand_beside_their_fields(stranger: Client, alice: User) -> None:
     answer = stranger.post("/app/sign-up", {**NEW, "password": "short", "email": "x"})
     assert answer.status_code == 400
     assert b'id="password-problem"' in answer.content
@@ -51,7 +51,7 @@ def test_what_is_wrong_stands_beside_its_field(stranger: Client, alice: User) ->
     assert b"exists already" in taken.content
 
 
-def test_a_common_password_is_told_beside_its_field_and_taken_when_wanted(
+def test_a_common_password_gets_a_warning_beside_its_field_and_is_accepted_on_request(
     stranger: Client,
 ) -> None:
     form = {**NEW, "password": "password"}
@@ -135,7 +135,7 @@ def test_a_device_cookie_dies_with_the_password(browse: Browse, alice: User) -> 
 
 
 @pytest.mark.usefixtures("few_guesses")
-def test_a_damaged_device_cookie_is_none(browse: Browse, alice: User) -> None:
+def test_a_damaged_device_cookie_is_ignored(browse: Browse, alice: User) -> None:
     client = browse(alice)
     client.post("/app/sign-out")
     client.cookies["device"] = client.cookies["device"].value[:-1]
@@ -244,7 +244,7 @@ def test_the_api_knows_the_cookie_of_the_console(browse: Browse, alice: User) ->
     assert answer.json()["email"] == alice.email
 
 
-def test_a_form_without_its_token_says_what_to_do(alice: User) -> None:
+def test_a_form_without_its_token_gets_advice(alice: User) -> None:
     stranger = Client(enforce_csrf_checks=True)
     refused = stranger.post("/app/sign-in", {"email": alice.email, "password": make.PASSWORD})
     assert refused.status_code == 403

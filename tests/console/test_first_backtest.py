@@ -58,7 +58,7 @@ def test_a_template_becomes_a_completed_backtest(browse: Browse, alice: User) ->
     assert client.get("/app/backtests?status=completed").content.count(b"status completed") == 1
 
 
-def test_the_json_round_trips_and_says_what_is_wrong(browse: Browse, alice: User) -> None:
+def test_the_json_round_trips_and_errors_are_shown(browse: Browse, alice: User) -> None:
     client = browse(alice)
     address = make_from_gallery(client, "rsi-2")
     algorithm = Algorithm.objects.get(pk=address.rsplit("/", 1)[1])
@@ -82,7 +82,7 @@ def test_versions_are_compared_in_words(browse: Browse, alice: User) -> None:
     assert b"<ins>" in page
 
 
-def test_anothers_algorithm_is_not_found(browse: Browse, alice: User, bob: User) -> None:
+def test_another_users_algorithm_is_not_found(browse: Browse, alice: User, bob: User) -> None:
     address = make_from_gallery(browse(alice), "rsi-2")
     stranger = browse(bob)
     for page in ("", "/json", "/versions", "/steps", "/backtest"):
@@ -91,7 +91,7 @@ def test_anothers_algorithm_is_not_found(browse: Browse, alice: User, bob: User)
 
 
 @pytest.mark.parametrize("text", HOSTILE_TEXTS)
-def test_what_a_trader_types_stays_text(browse: Browse, alice: User, text: str) -> None:
+def test_user_input_stays_text(browse: Browse, alice: User, text: str) -> None:
     client = browse(alice)
     address = make_from_gallery(client, "rsi-2")
     client.post(f"{address}/do/rename", {"name": text, "description": text})

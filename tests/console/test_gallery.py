@@ -26,14 +26,14 @@ TEMPLATES = [template.steps for template in STRATEGIES]
     [EXAMPLE_STEPS, DEMO_ALGORITHM, *TEMPLATES],
     ids=["example", "demo", *(template.slug for template in STRATEGIES)],
 )
-def test_what_is_risked_leaves_a_position_within_its_limit(steps: Mapping[str, Any]) -> None:
+def test_the_risk_of_a_template_keeps_a_position_within_its_limit(steps: Mapping[str, Any]) -> None:
     """A stop by average range, of daily candles, is at least 2 % away."""
     risk = steps["positionSizing"]["riskPercentage"]
     stop = steps["exitConditions"]["stopLoss"].get("percentage", 2.1)
     assert CAPITAL * risk / stop <= 0.96 * steps["riskParameters"]["maxPositionSize"]
 
 
-def test_nothing_that_is_shown_to_users_asks_for_more_than_it_allows(alice: User) -> None:
+def test_no_shown_template_exceeds_its_own_limits(alice: User) -> None:
     in_readme = [json.loads(body) for body in re.findall(r"-d '(\{.*?\})'", README, re.DOTALL)]
     in_document = list(algorithms_in(openapi.document()))
     in_pages = list(algorithms_in(in_readme))

@@ -43,7 +43,9 @@ def add_signal(run: Run, **fields: object) -> Signal:
     )
 
 
-def test_what_trades_is_listed_with_how_it_does(client: Client, alice: User, run: Run) -> None:
+def test_running_algorithms_are_listed_with_their_results(
+    client: Client, alice: User, run: Run
+) -> None:
     hold(run, unrealised=1234)
     add_signal(run)
     [row] = client.get("/app/live").context["listing"].rows
@@ -55,7 +57,7 @@ def test_what_trades_is_listed_with_how_it_does(client: Client, alice: User, run
     assert b"<html" not in part
 
 
-def test_net_profit_is_less_than_what_the_winners_made(
+def test_net_profit_is_less_than_the_profit_of_the_winners(
     client: Client, alice: User, run: Run
 ) -> None:
     """`totalProfit` is the sum of winning trades alone."""
@@ -67,7 +69,7 @@ def test_net_profit_is_less_than_what_the_winners_made(
         assert "₹109" not in text, page
 
 
-def test_what_trades_is_listed_in_pages(
+def test_running_algorithms_are_listed_in_pages(
     client: Client, alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lists, "ROWS", 2)
@@ -78,12 +80,12 @@ def test_what_trades_is_listed_in_pages(
     assert {row["id"] for page in (first, second) for row in page.context["listing"].rows} == names
 
 
-def test_what_does_not_trade_is_not_listed(client: Client, alice: User, bob: User) -> None:
+def test_stopped_algorithms_are_not_listed(client: Client, alice: User, bob: User) -> None:
     algorithm_in(alice, "draft"), algorithm_in(alice, "stopped"), algorithm_in(bob, "active")
     assert client.get("/app/live").context["listing"].rows == []
 
 
-def test_the_profit_of_today_is_what_equity_has_gained(alice: User, run: Run) -> None:
+def test_the_profit_of_today_is_the_gain_in_equity(alice: User, run: Run) -> None:
     now = make.NOW
     RunState.objects.filter(run=run).update(equity=1_000_250.5)
     run.sessions.create(day=now.date(), first_row=0, data=b"", equity=1_000_000)
@@ -95,7 +97,7 @@ def test_the_profit_of_today_is_what_equity_has_gained(alice: User, run: Run) ->
     assert tomorrow[key].profit_today is None
 
 
-def test_the_page_shows_what_it_holds_orders_and_signals(client: Client, run: Run) -> None:
+def test_the_page_shows_positions_orders_and_signals(client: Client, run: Run) -> None:
     hold(run)
     add_order(run)
     add_signal(run, followed=False, reason="position_limit")
@@ -180,7 +182,7 @@ def test_the_chart_has_the_candles_that_the_run_has_seen(client: Client, run: Ru
     assert client.get(f"{address(run)}/chart?symbol=NSE:TCS").status_code == 404
 
 
-def test_drift_is_told_by_session(client: Client, run: Run) -> None:
+def test_drift_is_shown_by_session(client: Client, run: Run) -> None:
     day = make.NOW.date()
     run.sessions.create(day=day, first_row=0, data=b"", equity=1)
     run.sessions.create(day=day - timedelta(days=1), first_row=0, data=b"", equity=1)
@@ -215,9 +217,7 @@ def test_a_list_costs_the_same_for_any_number(
         board.standings(owner=alice, algorithm_ids=keys, now=server_clock.now())
 
 
-def test_an_algorithm_that_trades_is_not_stopped_without_a_question(
-    client: Client, run: Run
-) -> None:
+def test_stopping_a_running_algorithm_asks_first(client: Client, run: Run) -> None:
     page = f"/app/algorithms/{run.algorithm_id}"
     assert f'href="{address(run)}/stop"' in client.get(page).content.decode()
     assert client.post(f"{page}/do/stop").status_code == 404

@@ -72,7 +72,7 @@ def test_a_number_is_named_by_where_it_stands(algorithm: Algorithm) -> None:
 
 
 @pytest.mark.parametrize("kind", BacktestKind)
-def test_each_kind_is_submitted_as_it_is_offered(
+def test_each_kind_of_backtest_is_submitted(
     client: Client, address: str, kind: BacktestKind
 ) -> None:
     form = choose(client, address, kind)
@@ -125,7 +125,7 @@ def test_the_sets_and_the_time_are_told_as_parameters_are_picked(
         ("monte_carlo", {"monteCarloConfig.runs": "1500"}, "The trades are drawn 1,500 times."),
     ],
 )
-def test_the_size_of_a_study_is_told(
+def test_the_size_of_a_study_is_shown(
     client: Client, address: str, kind: str, typed: dict[str, str], sentence: str
 ) -> None:
     form = choose(client, address, BacktestKind(kind)) | typed | {"change": "typing"}
@@ -143,7 +143,7 @@ def test_the_size_of_a_study_is_told(
         ("endDate", "2024-01-01", "must not be before startDate"),
     ],
 )
-def test_what_is_wrong_stands_beside_its_field(
+def test_errors_stand_beside_their_fields(
     client: Client, address: str, field: str, text: str, message: str
 ) -> None:
     form = {**choose(client, address, BacktestKind.OPTIMIZATION), field: text}
@@ -168,9 +168,7 @@ def test_the_form_begins_with_the_configuration_of_the_algorithm(
     assert form["walkForwardConfig.parameters[0].to"] == "10"
 
 
-def test_history_that_is_missing_is_told_before_anything_is_submitted(
-    client: Client, address: str
-) -> None:
+def test_missing_history_is_shown_before_submission(client: Client, address: str) -> None:
     form = {"startDate": "2025-02-01", "endDate": "2025-02-28", "change": "typing"}
     typed = client.post(address, form, headers=PART)
     assert "bars in this range" in typed.context["refused"]
@@ -185,7 +183,7 @@ def test_text_in_any_field_stays_text(client: Client, address: str, text: str) -
         assert text not in body or text.startswith("{{")
 
 
-def test_what_is_filled_in_replaces_what_the_algorithm_has(
+def test_filled_in_values_replace_those_of_the_algorithm(
     client: Client, address: str, algorithm: Algorithm
 ) -> None:
     store_candles("NSE:SBIN", "30m", wave_candles("2024-01-01", 45))
@@ -220,7 +218,7 @@ def test_what_is_filled_in_replaces_what_the_algorithm_has(
         ("charges", "some", "is not one of"),
     ],
 )
-def test_a_wrong_override_is_said_beside_its_field(
+def test_a_wrong_override_is_shown_beside_its_field(
     client: Client, address: str, name: str, text: str, problem: str
 ) -> None:
     answer = client.post(address, {**RANGE, name: text})

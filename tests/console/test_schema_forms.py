@@ -51,7 +51,7 @@ def test_an_entry_is_named_by_its_list(name: str, label: str) -> None:
     assert form.children[0].children[0].label == label
 
 
-def test_another_kind_drops_what_it_does_not_have() -> None:
+def test_changing_the_kind_drops_the_fields_of_the_old_one() -> None:
     sizing = {"positionSizing.method": "fixed_quantity", "positionSizing.riskPercentage": "1"}
     form = {**sizing, "positionSizing.quantity": "x"}
     assert read_form(form, STEPS_FORM)["positionSizing"] == {
@@ -92,7 +92,7 @@ def test_a_problem_stands_beside_its_field_as_it_is_typed(browse: Browse, alice:
     assert algorithm.version == 1
 
 
-def test_the_steps_are_saved_or_refused_with_what_was_typed(browse: Browse, alice: User) -> None:
+def test_steps_are_saved_or_refused_with_the_input(browse: Browse, alice: User) -> None:
     client = browse(alice)
     address = make_from_gallery(client, "ema-cross")
     algorithm = Algorithm.objects.get(pk=address.rsplit("/", 1)[1])

@@ -164,7 +164,7 @@ NOT_JSON = [
 
 
 @pytest.mark.parametrize(("row", "ways"), NOT_JSON)
-def test_every_route_refuses_what_is_not_json_as_it_reads_it(
+def test_every_route_refuses_invalid_json(
     sender_with_backtest: Sender, row: Row, ways: list[tuple[str, str]]
 ) -> None:
     before = stored()
@@ -212,7 +212,7 @@ def test_a_wrong_sign_up(sender: Sender, row: Row) -> None:
 
 
 @pytest.mark.parametrize("row", rules.ALL, ids=str)
-def test_what_a_rule_forbids(sender: Sender, row: Row) -> None:
+def test_values_forbidden_by_a_rule_are_refused(sender: Sender, row: Row) -> None:
     sender.assert_refused(row)
 
 

@@ -16,7 +16,7 @@ def number(path: Path) -> str:
     return path.name[:4]
 
 
-def test_there_are_few_records_with_a_number_each() -> None:
+def test_the_records_are_few_and_numbered() -> None:
     assert 0 < len(RECORDS) <= MOST_RECORDS
     assert len({number(path) for path in RECORDS}) == len(RECORDS)
 

@@ -234,7 +234,9 @@ def test_objects_of_others_do_not_exist(
 
 
 @pytest.mark.parametrize("text", sorted(WITH_ID))
-def test_what_is_mine_is_there(api: Api, alice: User, ids: dict[str, str], text: str) -> None:
+def test_the_owner_finds_every_object(
+    api: Api, alice: User, ids: dict[str, str], text: str
+) -> None:
     """Otherwise the test above would pass because nothing exists."""
     kinds, known = WITH_ID[text]
     client = api(alice)
@@ -257,7 +259,7 @@ def test_a_list_shows_nothing_of_others(
         assert not [known for known in (*ids.values(), alice.pk, alice.email) if known in text]
 
 
-def test_an_id_in_a_body_or_a_query_is_no_way_in(
+def test_an_id_in_a_body_or_a_query_opens_nothing(
     api: Api, ids: dict[str, str], intruders: list[User]
 ) -> None:
     names = {ids["algorithm_id"], ABSENT}

@@ -36,9 +36,9 @@ ODD_NAMES = (
 )
 ELSEWHERE = {
     "D01 to D37 a malformed symbol to be checked": (
-        "api.test_validate_symbol.test_a_malformed_one_is_not_valid_and_the_reason_is_told"
+        "api.test_validate_symbol.test_a_malformed_symbol_is_invalid_with_a_reason"
     ),
-    "E21 what is another user's": "contract.test_isolation.test_objects_of_others_do_not_exist",
+    "E21 an object of another user": "contract.test_isolation.test_objects_of_others_do_not_exist",
     "G45 a key with another body": "api.test_idempotency.test_a_key_with_another_body_is_refused",
     "G46 a key while the first call runs": (
         "api.test_idempotency.test_a_request_that_waits_too_long_for_the_first_gets_retry_after"
@@ -47,13 +47,13 @@ ELSEWHERE = {
         "api.test_idempotency.test_a_key_belongs_to_a_user_and_a_path"
     ),
     "H01 to H06 no bearer token": "api.test_profile.test_no_bearer_token_is_unauthorized",
-    "H07, H09 to H15 what is no token": "api.test_profile.test_what_is_no_token_is_invalid",
+    "H07, H09 to H15 a malformed token": "api.test_profile.test_a_malformed_token_is_invalid",
     "H08 the scheme in lower case": "api.test_profile.test_the_case_of_the_scheme_does_not_count",
     "H16 to H29 odd headers of a token": (
-        "api.test_profile.test_a_header_that_is_not_ours_is_invalid"
+        "api.test_profile.test_a_token_with_another_header_is_invalid"
     ),
     "H30, H31, H33 a changed token": (
-        "api.test_profile.test_every_changed_character_of_a_token_is_noticed"
+        "api.test_profile.test_a_token_with_any_changed_character_is_invalid"
     ),
     "H32 another key's token": "api.test_profile.test_another_key_is_invalid",
     "H34 past its time": "api.test_profile.test_a_token_past_its_time_is_expired",
@@ -62,7 +62,7 @@ ELSEWHERE = {
         "api.test_profile.test_odd_claims_are_refused_however_well_signed"
     ),
     "H42 a refresh token for access": "api.test_profile.test_a_refresh_token_gives_no_access",
-    "H43 an access token to refresh": "api.test_refresh.test_an_access_token_is_no_refresh_token",
+    "H43 an access token to refresh": "api.test_refresh.test_an_access_token_cannot_refresh",
     "H44, H45 a user who is gone or off": (
         "api.test_profile.test_a_user_who_is_switched_off_or_gone_is_unauthorized"
     ),
@@ -79,37 +79,45 @@ ELSEWHERE = {
     ),
     "R08 a tampered cookie": "api.test_refresh.test_a_tampered_cookie_is_refused",
     "R09 a stale header beside the cookie": (
-        "api.test_refresh.test_the_authorization_header_is_not_read"
+        "api.test_refresh.test_the_authorization_header_is_ignored"
     ),
     "R10 another site": "api.test_refresh.test_another_site_cannot_refresh",
-    "R11 a body": "api.test_refresh.test_a_body_is_not_read",
-    "L01 both of one session": "api.test_log_out.test_both_of_one_session",
+    "R11 a body": "api.test_refresh.test_the_body_is_ignored",
+    "L01 both credentials of one session": (
+        "api.test_log_out.test_both_credentials_of_one_session_end_it"
+    ),
     "L02 the access token alone": "api.test_log_out.test_the_access_token_alone",
     "L03 of two sessions": "api.test_log_out.test_credentials_of_two_sessions_end_both",
     "L04 an expired token and a good cookie": (
         "api.test_log_out.test_an_expired_access_token_with_a_good_cookie"
     ),
-    "L05, L06 the cookie alone, or with what is no token": (
+    "L05, L06 the cookie alone, or with a malformed token": (
         "api.test_log_out.test_the_cookie_alone"
     ),
-    "L07 once more": "api.test_log_out.test_once_more_is_as_good",
+    "L07 logging out twice": "api.test_log_out.test_logging_out_twice_succeeds",
     "L08 an expired token alone": "api.test_log_out.test_an_expired_access_token_alone",
-    "L09 what is no token alone": "api.test_log_out.test_a_damaged_access_token_alone",
-    "L10 nothing": "api.test_log_out.test_nothing_at_all",
+    "L09 a malformed token alone": "api.test_log_out.test_a_damaged_access_token_alone",
+    "L10 no credentials": "api.test_log_out.test_logging_out_without_credentials_succeeds",
     "I21 twenty at once": "api.test_sign_up.test_of_twenty_at_once_one_gets_the_address",
     "I30 blanks around a password": "api.test_sign_up.test_blanks_around_a_password_belong_to_it",
     "I34 unknown, wrong, switched off": (
         "api.test_log_in.test_unknown_wrong_and_switched_off_are_told_the_same"
     ),
-    "J01 start of a draft": "api.test_start_algorithm.test_a_draft_says_what_it_lacks",
-    "J02 start of what is active": (
-        "api.test_start_algorithm.test_one_that_is_active_is_active_already"
+    "J01 start of a draft": (
+        "api.test_start_algorithm.test_starting_a_draft_lists_its_missing_fields"
+    ),
+    "J02 start of an active algorithm": (
+        "api.test_start_algorithm.test_an_active_algorithm_cannot_be_started_again"
     ),
     "J03 to J05 start without a step, symbols or conditions": (
         "api.test_start_algorithm.test_steps_that_are_no_longer_valid_are_refused"
     ),
-    "J07 start of what failed: it may": "api.test_start_algorithm.test_it_is_active_from_now_on",
-    "J08 start of what is archived": "api.test_start_algorithm.test_what_is_not_there_is_not_found",
+    "J07 start of a failed algorithm succeeds": (
+        "api.test_start_algorithm.test_a_started_algorithm_is_active"
+    ),
+    "J08 start of an archived algorithm": (
+        "api.test_start_algorithm.test_a_missing_algorithm_is_not_found"
+    ),
     "J09 start after the day's loss": (
         "api.test_start_algorithm.test_a_loss_of_today_that_has_reached_the_limit_refuses"
     ),
@@ -117,23 +125,25 @@ ELSEWHERE = {
         "api.test_kill_switch.test_while_it_is_on_nothing_starts_or_resumes"
     ),
     "J12 start in live mode": "api.test_start_algorithm.test_without_a_broker_nothing_goes_live",
-    "J13 stop of what does not run": (
-        "api.test_stop_algorithm.test_what_does_not_run_cannot_be_stopped"
+    "J13 stop of an algorithm that does not run": (
+        "api.test_stop_algorithm.test_an_algorithm_that_does_not_run_cannot_be_stopped"
     ),
-    "J14 pause of what is not active": (
+    "J14 pause of an algorithm that is not active": (
         "api.test_pause_algorithm.test_only_an_active_one_can_be_paused"
     ),
     "J11 maintenance": "core.test_maintenance.test_everything_under_api_says_when_to_come_back",
-    "J33 PATCH or DELETE of one that runs": (
-        "api.test_manage_backtest.test_what_waits_or_runs_is_neither_renamed_nor_deleted"
+    "J33 PATCH or DELETE of a running algorithm": (
+        "api.test_manage_backtest.test_a_waiting_or_running_backtest_is_neither_renamed_nor_deleted"
     ),
-    "J36 a copy of what is private": "contract.test_isolation.test_objects_of_others_do_not_exist",
+    "J36 a copy of a private algorithm": (
+        "contract.test_isolation.test_objects_of_others_do_not_exist"
+    ),
 }
-"""Wrong requests that have tests of their own."""
+"""Wrong requests with their own tests."""
 
 
 @pytest.mark.parametrize("name", ELSEWHERE)
-def test_what_is_tested_elsewhere_is(name: str) -> None:
+def test_the_listed_tests_exist(name: str) -> None:
     module, _, function = ELSEWHERE[name].rpartition(".")
     assert callable(getattr(importlib.import_module(f"tests.{module}"), function))
 
@@ -188,7 +198,7 @@ def test_j12_live_mode_can_be_described(client: APIClient) -> None:
     assert (response.status_code, response.json()["status"]) == (201, "stopped")
 
 
-def test_j16_j17_what_the_service_owns_is_passed_over(client: APIClient, bob: User) -> None:
+def test_j16_j17_fields_owned_by_the_service_are_ignored(client: APIClient, bob: User) -> None:
     """A `version` is ignored too: If-Match is the way to require a state."""
     made = client.post(ALGORITHMS, complete()).json()
     owned = {
@@ -294,7 +304,7 @@ def test_e29_head_answers_as_get_without_a_body(client: APIClient, path: str) ->
 
 
 @pytest.mark.parametrize("path", [ALGORITHMS, ALGORITHMS + "/x", "/api/auth/login"])
-def test_e30_options_tells_the_methods_and_nothing_else(api: Api, path: str) -> None:
+def test_e30_options_gives_only_the_methods(api: Api, path: str) -> None:
     response = api().options(path)
     assert (response.status_code, response.content) == (204, b"")
     assert "OPTIONS" in response["Allow"]
@@ -311,7 +321,7 @@ def test_pages_that_are_read_take_no_other_method(path: str) -> None:
 @pytest.mark.parametrize(
     ("method", "accept", "status"), [("POST", "*/*", 405), ("GET", "image/png", 406)]
 )
-def test_what_the_page_of_the_document_refuses_is_in_the_envelope(
+def test_errors_of_the_document_page_use_the_envelope(
     api: Api, method: str, accept: str, status: int
 ) -> None:
     assert_error(api().generic(method, "/docs", HTTP_ACCEPT=accept), status, "VALIDATION_ERROR")
@@ -322,7 +332,7 @@ def test_e30_options_names_head_before_the_address_was_ever_called(api: Api) -> 
     assert api().options(ALGORITHMS)["Allow"] == "GET, HEAD, OPTIONS, POST"
 
 
-def test_e30_options_of_nothing_is_not_found(api: Api) -> None:
+def test_e30_options_of_an_unknown_address_is_not_found(api: Api) -> None:
     assert_error(api().options("/api/nope"), 404, "NOT_FOUND")
 
 
@@ -335,7 +345,7 @@ def test_g34_to_g36_an_id_that_might_do_harm_is_replaced(client: APIClient, offe
     assert kept["X-Request-ID"] == "x" * 128
 
 
-def test_g25_a_forwarded_host_is_not_read(client: APIClient) -> None:
+def test_g25_a_forwarded_host_is_ignored(client: APIClient) -> None:
     response = client.get(ALGORITHMS, headers={"X-Forwarded-Host": "evil.example"})
     assert response.status_code == 200
 
@@ -358,7 +368,9 @@ def test_g48_a_key_counts_on_post_alone(client: APIClient, alice: User) -> None:
 
 
 @pytest.mark.parametrize("method", ["put", "patch", "delete"])
-def test_j15_what_is_active_stays_as_it_is(client: APIClient, alice: User, method: str) -> None:
+def test_j15_an_active_algorithm_stays_unchanged(
+    client: APIClient, alice: User, method: str
+) -> None:
     held = make.algorithm(alice, **make.steps())
     Algorithm.objects.filter(pk=held.pk).update(status="active", active=True)
     response = getattr(client, method)(f"{ALGORITHMS}/{held.pk}", {"name": "New"})
@@ -374,7 +386,7 @@ def test_j18_a_stale_if_match(client: APIClient, alice: User, method: str) -> No
 
 
 @pytest.mark.parametrize("method", ["get", "put", "patch", "delete"])
-def test_j08_j29_what_is_deleted_is_gone(client: APIClient, alice: User, method: str) -> None:
+def test_j08_j29_a_deleted_object_is_gone(client: APIClient, alice: User, method: str) -> None:
     path = f"{ALGORITHMS}/{make.algorithm(alice).pk}"
     assert client.delete(path).status_code == 204
     assert_error(getattr(client, method)(path), 404, "ALGORITHM_NOT_FOUND")

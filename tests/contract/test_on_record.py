@@ -331,7 +331,7 @@ def test_no_secret_is_on_record(api: Api, alice: User) -> None:
         assert secret not in kept
 
 
-def test_a_refused_login_is_on_record_without_what_was_typed(api: Api, alice: User) -> None:
+def test_a_refused_login_is_on_record_without_its_input(api: Api, alice: User) -> None:
     for email in (alice.email, "my secret password"):
         api().post("/api/auth/login", {"email": email, "password": "a wrong password"})
     known, unknown = AuditRecord.objects.order_by("id")
@@ -339,7 +339,7 @@ def test_a_refused_login_is_on_record_without_what_was_typed(api: Api, alice: Us
     assert (unknown.action, unknown.object_id, unknown.details) == (Action.LOGIN_FAILED, "", {})
 
 
-def test_a_change_that_is_refused_is_not_on_record(api: Api, alice: User) -> None:
+def test_a_refused_change_is_not_on_record(api: Api, alice: User) -> None:
     algorithm = make.algorithm(alice).pk
     before = AuditRecord.objects.count()
     answer = api(alice).put(f"/api/trading/algorithms/{algorithm}", {"name": 7})

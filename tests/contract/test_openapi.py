@@ -146,7 +146,7 @@ def _written_out(schemas: dict[str, Any], name: str, path: tuple[str, ...]) -> i
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_an_operation_says_what_it_is(name: str) -> None:
+def test_every_operation_is_described(name: str) -> None:
     _, path, operation = OPERATIONS[name]
     assert operation["summary"]
     assert operation["description"]
@@ -164,7 +164,7 @@ def _is_place(parameter: dict[str, Any]) -> bool:
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_what_an_operation_shows_is_what_it_describes(name: str) -> None:
+def test_every_response_matches_its_description(name: str) -> None:
     method, path, operation = OPERATIONS[name]
     for status in operation["responses"].keys() - {"default"}:
         answer = openapi.answer_of(path, method, status)
@@ -345,7 +345,9 @@ STEPS_LIKE_THESE: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("name", "step"), STEPS_LIKE_THESE)
-def test_the_draft_of_a_step_takes_what_the_engine_takes(name: str, step: dict[str, Any]) -> None:
+def test_the_draft_of_a_step_accepts_the_values_of_the_engine(
+    name: str, step: dict[str, Any]
+) -> None:
     assert (_faults(_step(name, draft=True), step) == []) == (
         not strategy.read_strategy({name: step}).errors
     )
@@ -521,7 +523,7 @@ def test_each_example_of_an_operation_succeeds(reader: Reader, name: str, exampl
     reader.follow(name, example)
 
 
-def test_the_examples_of_the_rulebook_are_what_it_says(reader: Reader) -> None:
+def test_the_examples_of_the_rulebook_match_it(reader: Reader) -> None:
     """They omit the sources of a note's items, which are long."""
     note, rates, sessions = (
         (reader.follow(name).json(), _example_of_answer(name))

@@ -53,12 +53,12 @@ def test_the_glossary_of_the_map_has_fifteen_words_at_most() -> None:
     assert 0 < len(words) <= 15
 
 
-def test_every_route_is_documented_once_and_none_is_invented() -> None:
+def test_every_route_is_documented_exactly_once() -> None:
     documented = sorted(re.sub(r"<[^>]+>", "<>", path) for path in documented_routes())
     assert documented == served_routes()
 
 
-def test_every_setting_is_documented_and_none_is_invented() -> None:
+def test_exactly_the_existing_settings_are_documented() -> None:
     names = ("config/settings.py", "apps/ops/database/local_postgres.py")
     sources = [PROJECT / name for name in names]
     text = "\n".join(path.read_text() for path in sources)

@@ -127,7 +127,7 @@ def test_every_block_is_fenced_and_names_its_language(page: str) -> None:
     assert indented == []
 
 
-def test_every_block_that_is_not_run_is_there() -> None:
+def test_every_block_that_is_not_run_exists() -> None:
     assert NOT_RUN.keys() <= {block.first_line for block in blocks_in("sh")}
 
 

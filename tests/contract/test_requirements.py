@@ -30,13 +30,13 @@ def pins(path: str) -> dict[str, str]:
 RUNTIME, TOOLS = pins("requirements.txt"), pins("tests/requirements.txt")
 
 
-def test_what_the_service_needs_is_pinned_and_no_tool_beside() -> None:
+def test_packages_of_the_service_are_pinned_without_tools() -> None:
     wanted = {canonical(requirement) for requirement in PROJECT["project"]["dependencies"]}
     assert wanted <= RUNTIME.keys()
     assert not {"pytest", "mypy", "ruff", "hypothesis", "schemathesis"} & RUNTIME.keys()
 
 
-def test_what_tests_need_is_pinned_beside_in_the_same_versions() -> None:
+def test_packages_of_tests_are_pinned_separately_in_the_same_versions() -> None:
     wanted = {canonical(requirement) for requirement in PROJECT["dependency-groups"]["dev"]}
     assert wanted <= TOOLS.keys() | RUNTIME.keys()
     both = RUNTIME.keys() & TOOLS.keys()

@@ -241,7 +241,7 @@ def imported(module: Module) -> Iterator[Definition]:
                 yield Definition(f"{node.module}.{alias.name}", module.at(node))
 
 
-def test_the_engine_uses_what_other_packages_publish() -> None:
+def test_the_engine_uses_public_names_of_other_packages() -> None:
     """No parts of the compiler, no addresses, nothing that begins with an underscore."""
     private = []
     for module in modules("apps/engine"):

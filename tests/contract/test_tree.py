@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[2]
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 
 
-def test_the_top_level_holds_what_the_map_says() -> None:
+def test_the_top_level_matches_the_map() -> None:
     entries = {path.name for path in ROOT.iterdir() if not path.name.startswith(".")}
     assert entries - {"__pycache__"} == set(
         """
@@ -20,7 +20,7 @@ def test_the_top_level_holds_what_the_map_says() -> None:
     )
 
 
-def test_the_service_tells_the_version_of_the_project() -> None:
+def test_the_service_gives_the_version_of_the_project() -> None:
     assert VERSION == settings.VERSION == settings.SPECTACULAR_SETTINGS["VERSION"]
 
 

@@ -30,7 +30,7 @@ def test_a_counter_is_added_once_and_then_counts() -> None:
 
 
 @pytest.mark.django_db
-def test_a_counter_whose_time_is_over_is_not_there() -> None:
+def test_an_expired_counter_is_gone() -> None:
     cache = caches["default"]
     cache.add("a", 5, 60)
     Counter.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
@@ -54,7 +54,7 @@ def test_a_counter_that_counts_is_not_asked_for_again(
 
 
 @pytest.mark.django_db
-def test_a_counter_that_somebody_deleted_is_made_anew() -> None:
+def test_a_deleted_counter_starts_again() -> None:
     cache = PostgresCounters("", {})
     cache.add("a", 1, 60)
     cache.incr("a")
@@ -100,7 +100,7 @@ def test_postgresql_counts_while_redis_does_not(
 
 
 @pytest.mark.usefixtures("db")
-def test_an_outage_is_told_once_a_minute_and_redis_is_tried_again(
+def test_an_outage_is_logged_once_a_minute_and_redis_is_tried_again(
     outage: RedisOutage, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     seconds = 1000.0
@@ -116,7 +116,7 @@ def test_an_outage_is_told_once_a_minute_and_redis_is_tried_again(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_what_eight_count_at_the_same_moment_is_all_counted() -> None:
+def test_eight_concurrent_counts_are_all_counted() -> None:
     def count(worker: int) -> list[int]:
         cache = caches["default"]
         try:

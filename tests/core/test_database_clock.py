@@ -46,7 +46,7 @@ def seconds_off() -> float:
 
 
 @pytest.mark.parametrize("seconds", [-600, -25, 25, 3600])
-def test_the_time_is_the_databases_on_a_machine_whose_clock_is_off(
+def test_the_time_comes_from_the_database_on_a_machine_with_a_wrong_clock(
     shift: Shift, seconds: float, caplog: pytest.LogCaptureFixture
 ) -> None:
     shift(seconds)
@@ -81,7 +81,7 @@ def test_a_clock_that_is_ahead_gives_up_on_nobody(shift: Shift, alice: User) -> 
 
 
 @pytest.mark.parametrize("seconds", [-25, 25])
-def test_tokens_of_a_machine_whose_clock_is_off_are_those_of_all(
+def test_tokens_of_a_machine_with_a_wrong_clock_are_valid_everywhere(
     shift: Shift, alice: User, seconds: float
 ) -> None:
     shift(seconds)

@@ -55,21 +55,21 @@ def raised(wrapper: type[Exception], cause: BaseException) -> Exception:
     ],
 )
 @pytest.mark.parametrize("wrapper", [db.DatabaseError, ConnectorException])
-def test_a_sqlstate_has_one_answer_whoever_wraps_it(
+def test_a_sqlstate_has_one_response_under_any_wrapper(
     state: str, answer: tuple[int, str], wrapper: type[Exception]
 ) -> None:
     error = for_exception(raised(wrapper, psycopg.errors.lookup(state)("no")))["error"]
     assert (error["status"], error["code"]) == answer
 
 
-def test_a_database_without_room_is_told_from_a_busy_one() -> None:
+def test_a_full_database_and_a_busy_one_have_different_errors() -> None:
     error = for_exception(raised(db.OperationalError, psycopg.errors.DiskFull("no space")))["error"]
     assert error["details"] == {"reason": "disk_full", "retryAfter": 5}
     assert "reading works" in str(error["message"])
 
 
 @pytest.mark.parametrize("kind", [psycopg.OperationalError, psycopg.InterfaceError])
-def test_what_the_driver_says_without_a_sqlstate_is_a_lost_connection(
+def test_a_driver_error_without_a_sqlstate_is_a_lost_connection(
     kind: type[psycopg.Error],
 ) -> None:
     assert meaning_of(kind("the connection is closed")) is Meaning.UNREACHABLE
@@ -77,7 +77,7 @@ def test_what_the_driver_says_without_a_sqlstate_is_a_lost_connection(
 
 
 @pytest.mark.parametrize("error", [db.OperationalError(), db.InterfaceError()])
-def test_what_django_says_itself_is_a_lost_connection(error: Exception) -> None:
+def test_an_interface_error_of_django_is_a_lost_connection(error: Exception) -> None:
     assert meaning_of(error) is Meaning.UNREACHABLE
 
 
@@ -88,7 +88,7 @@ def test_an_error_of_ours_has_nothing_to_do_with_the_database() -> None:
 
 
 @pytest.mark.parametrize(("state", "words"), [("57P01", "cannot reach"), ("55P03", "busy")])
-def test_the_message_tells_a_lost_database_from_a_busy_one(state: str, words: str) -> None:
+def test_a_lost_database_and_a_busy_one_have_different_messages(state: str, words: str) -> None:
     body = for_exception(psycopg.errors.lookup(state)())
     assert words in str(body["error"]["message"])
 
@@ -103,7 +103,7 @@ def test_the_message_tells_a_lost_database_from_a_busy_one(state: str, words: st
         ("SELECT nothing", None),
     ],
 )
-def test_what_postgres_really_raises_is_understood(statement: str, meaning: Meaning | None) -> None:
+def test_real_errors_of_postgres_are_understood(statement: str, meaning: Meaning | None) -> None:
     with pytest.raises(db.Error) as failed, transaction.atomic():
         execute(f"SET LOCAL statement_timeout = '50ms'; {statement}")
     assert meaning_of(failed.value) is meaning
@@ -137,7 +137,7 @@ def test_a_value_that_slipped_through_is_an_error_in_the_log(
     ],
 )
 @pytest.mark.parametrize("path", ["/admin/", "/admin/login/"])
-def test_a_database_that_is_lost_in_middleware_is_no_crash(
+def test_a_lost_database_in_middleware_is_not_a_crash(
     monkeypatch: pytest.MonkeyPatch, path: str, error: Exception, status: int, code: str
 ) -> None:
     def load(store: SessionStore) -> None:
@@ -152,7 +152,7 @@ def test_a_database_that_is_lost_in_middleware_is_no_crash(
 
 
 @pytest.mark.parametrize("is_lost", [True, False])
-def test_a_session_that_is_not_saved_says_whether_the_database_or_the_session_is_gone(
+def test_an_unsaved_session_reports_whether_the_database_or_the_session_is_gone(
     operator: Client, monkeypatch: pytest.MonkeyPatch, *, is_lost: bool
 ) -> None:
     def save(session: BrowserSession, **options: object) -> None:

@@ -130,7 +130,7 @@ def test_a_migrated_database_is_ready(client: Client, settings: Settings) -> Non
     assert response.json()["checks"] == {"database": "ok", "migrations": "ok", "queue": "ok"}
 
 
-def test_each_request_is_logged_once_and_good_health_is_not(
+def test_each_request_is_logged_once_except_successful_health_checks(
     client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO", "request")

@@ -13,7 +13,7 @@ def test_a_tag_is_strong_and_quoted() -> None:
 @pytest.mark.parametrize(
     "header", [None, "*", " * ", '"7"', ' "7" ', '"6", "7"', '"6","7","8"', 'W/"6", "7"', 'W/"7"']
 )
-def test_what_is_there_is_expected(header: str | None) -> None:
+def test_the_current_tag_matches(header: str | None) -> None:
     expected({} if header is None else {"If-Match": header}).check(7)
 
 
@@ -39,7 +39,7 @@ def test_what_is_there_is_expected(header: str | None) -> None:
         '"७"',
     ],
 )
-def test_anything_else_is_not(header: str) -> None:
+def test_any_other_tag_does_not_match(header: str) -> None:
     with pytest.raises(PreconditionFailed) as refusal:
         expected({"If-Match": header}).check(7)
     assert refusal.value.details == {"reason": "precondition_failed", "currentETag": '"7"'}
@@ -58,5 +58,5 @@ def test_anything_else_is_not(header: str) -> None:
         ("", False),
     ],
 )
-def test_if_none_match_names_what_the_client_has(header: str | None, known: bool) -> None:
+def test_if_none_match_compares_with_the_clients_tags(header: str | None, known: bool) -> None:
     assert is_known('"7"', {} if header is None else {"If-None-Match": header}) is known

@@ -84,7 +84,7 @@ def test_a_limit_that_is_off_has_no_scope(settings: Settings) -> None:
 
 
 @pytest.mark.django_db
-def test_headers_say_what_is_left_and_when_it_begins_anew() -> None:
+def test_headers_give_the_rest_and_the_time_of_the_reset() -> None:
     scope = RateLimitScope("x", "2/m", "k")
     first, second, third = (rate_limits.count_request(scope) for _ in range(3))
     assert first is not None
@@ -209,7 +209,7 @@ def test_successes_of_the_last_window_forgive_nothing_in_this_one(
 
 
 @pytest.mark.django_db
-def test_a_counter_that_somebody_deleted_is_made_anew() -> None:
+def test_a_deleted_counter_starts_again() -> None:
     scope = RateLimitScope("general", "100/h", "somebody")
     counts = [usage.count for _ in range(3) if (usage := rate_limits.count_request(scope))]
     Counter.objects.all().delete()

@@ -25,7 +25,7 @@ def limit(groups: Path, folder: str, name: str, text: str) -> None:
     path.write_text(text)
 
 
-def test_the_least_of_a_group_and_of_those_around_it(groups: Path) -> None:
+def test_the_lowest_limit_of_a_group_and_its_parents_holds(groups: Path) -> None:
     (groups / "groups").write_text(V2)
     limit(groups, "user.slice/algotrade.service", "memory.max", "max\n")
     limit(groups, "user.slice", "memory.max", "629145600\n")

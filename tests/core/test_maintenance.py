@@ -77,7 +77,7 @@ CLOSED = pytest.mark.parametrize("closing", ["maintenance", "full_disk"])
 
 
 @CLOSED
-def test_every_write_is_closed_but_those_that_make_safer(
+def test_maintenance_closes_every_write_except_safety_measures(
     api: Api, alice: User, closing: str, request: pytest.FixtureRequest
 ) -> None:
     client = api(alice)
@@ -95,7 +95,7 @@ def test_every_write_is_closed_but_those_that_make_safer(
 
 
 @CLOSED
-def test_every_form_of_the_console_is_closed_but_those_that_make_safer(
+def test_maintenance_closes_every_form_except_safety_measures(
     browse: Browse, alice: User, closing: str, request: pytest.FixtureRequest
 ) -> None:
     client = browse(alice)
@@ -142,7 +142,7 @@ def test_everything_under_api_says_when_to_come_back(
 
 @pytest.mark.usefixtures("maintenance")
 @pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics", "/admin/login/"])
-def test_what_operators_need_goes_on(api: Api, path: str) -> None:
+def test_calls_of_operators_stay_open(api: Api, path: str) -> None:
     assert api().get(path).status_code == 200
 
 

@@ -69,7 +69,7 @@ def test_an_open_run_stands_still_and_then_goes_on_as_if_nothing_had_been(alice:
     assert trades_of(Run.objects.get(pk=run.pk)) == expected_of(result)
 
 
-def test_nothing_starts_or_resumes(api: Api, alice: User) -> None:
+def test_algorithms_neither_start_nor_resume(api: Api, alice: User) -> None:
     path = f"/api/trading/algorithms/{stopped_algorithm(alice).pk}/start"
     begin()
     assert_error(api(alice).post(path), 503, "SERVICE_UNAVAILABLE", reason="quiet_start")

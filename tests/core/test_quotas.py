@@ -35,7 +35,7 @@ def used(api: Api, user: User) -> dict[str, int]:
     return {usage["resource"]: usage["used"] for usage in limits}
 
 
-def test_what_is_used_is_told(api: Api, alice: User, bob: User) -> None:
+def test_the_response_gives_the_usage(api: Api, alice: User, bob: User) -> None:
     assert set(used(api, alice).values()) == {0}
     make.algorithm(alice)
     make.algorithm(bob)

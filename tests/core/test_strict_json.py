@@ -46,7 +46,7 @@ def test_good_documents_are_read(body: bytes, document: object) -> None:
         b'"' + b"\\" * 99_999,
     ],
 )
-def test_what_is_not_json_is_refused(body: bytes) -> None:
+def test_invalid_json_is_refused(body: bytes) -> None:
     with pytest.raises(InvalidInput):
         strict_json.read_json(body)
 
@@ -123,7 +123,7 @@ def test_a_refused_value_is_named_by_its_path(body: bytes, field: str) -> None:
         (b'{"a":1,"a":2}', "a"),
     ],
 )
-def test_a_refused_value_is_told_as_far_as_json_can(body: bytes, value: str) -> None:
+def test_an_error_shows_the_refused_value_as_far_as_json_can(body: bytes, value: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         strict_json.read_json(body)
     assert refused.value.faults[0].value == value
@@ -137,7 +137,7 @@ def test_a_refused_value_is_told_as_far_as_json_can(body: bytes, value: str) -> 
         b'{"code":"123456","code":"123456"}',
     ],
 )
-def test_a_refused_secret_is_not_told(body: bytes) -> None:
+def test_an_error_hides_a_refused_secret(body: bytes) -> None:
     with pytest.raises(InvalidInput) as refused:
         strict_json.read_json(body)
     assert "value" not in refused.value.details

@@ -22,7 +22,7 @@ def zipped(path: Path, *sizes: int) -> Path:
     return path
 
 
-def test_what_is_as_long_as_the_limit_is_read_whole(tmp_path: Path) -> None:
+def test_a_file_as_long_as_the_limit_is_read_whole(tmp_path: Path) -> None:
     plain, packed = tmp_path / "plain", tmp_path / "packed"
     plain.write_bytes(b"x" * 1000)
     packed.write_bytes(gzip.compress(b"x" * 1000))

@@ -16,7 +16,7 @@ def play_curve(equity: list[float], *, known: bool = True) -> SimulationCurve:
     return SimulationCurve(curve, np.arange(points) if known else None)
 
 
-def test_all_that_is_worked_out_at_once_is_what_each_alone_has() -> None:
+def test_results_computed_together_equal_each_alone() -> None:
     dice = np.random.default_rng(0)
     counts = [40, 0, 1, 25, 3, 0]
     trades = np.zeros(sum(counts), TRADE)

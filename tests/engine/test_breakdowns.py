@@ -51,7 +51,7 @@ def profits(groups: Sequence[TradeGroup]) -> dict[str, float]:
     return {group["name"]: group["netProfit"] for group in groups}
 
 
-def test_groups_have_the_trades_that_share_a_name_and_none_is_empty(groups: Any) -> None:
+def test_groups_have_the_trades_of_a_name_and_no_group_is_empty(groups: Any) -> None:
     assert profits(groups["bySymbol"]) == {"NSE:SBIN": 50, "NSE:TCS": -50}
     assert profits(groups["bySide"]) == {"short": -50, "long": 50}
     assert profits(groups["byExitReason"]) == {"stop_loss": -50, "signal": 50}
@@ -88,7 +88,7 @@ def test_days_are_indias_and_weeks_are_told_by_their_mondays(groups: Any) -> Non
         assert returns == pytest.approx([5, 100 * (1100 / 1050 - 1), -100 / 11, 0])
 
 
-def test_of_a_long_result_the_newest_periods_are_told() -> None:
+def test_a_long_result_lists_its_newest_periods() -> None:
     curve = np.zeros(4_000, CURVE)
     curve["time"] = at("2010-01-04T10:00")[0] + np.arange(4_000) * 86_400
     curve["equity"] = np.arange(1.0, 4_001.0)
@@ -113,7 +113,7 @@ def test_a_result_without_trades_has_periods_alone() -> None:
     assert groups["byMonth"][0]["averageProfit"] is None
 
 
-def test_hours_are_those_of_the_entries_in_india() -> None:
+def test_hours_are_entry_hours_in_india() -> None:
     trades = np.zeros(3, TRADE)
     trades["entry_time"] = at("2024-02-05T09:15", "2024-02-06T09:59", "2024-02-06T23:30")
     trades["gross"], trades["value"] = [10, -4, 1], 1000

@@ -50,7 +50,7 @@ def as_read(grid: Grid, index: int) -> CandidatePlan | None:
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 5])
-def test_a_candidate_is_what_the_steps_of_its_set_are_read_as(count: int) -> None:
+def test_a_candidate_equals_the_steps_of_its_set_as_read(count: int) -> None:
     random, valid = Random(count), set()
     for _ in range(12):
         grid = drawn(random, count)
@@ -74,7 +74,7 @@ def test_every_two_parameters_are_put_together_as_they_are_read() -> None:
         assert candidates.candidate(index) == as_read(grid, index)
 
 
-def test_a_number_that_two_objects_change_is_not_put_together() -> None:
+def test_a_number_changed_by_two_objects_is_not_put_together() -> None:
     assert merged((1, (2, 3)), (1, (5, 3)), (4, (2, 3))) == (4, (5, 3))
     with pytest.raises(Overlap):
         merged((1, (2, 3)), (1, (5, 3)), (1, (6, 3)))

@@ -71,9 +71,7 @@ def test_columns_are_read_only_and_leave_the_given_arrays_alone() -> None:
         ({"time": [[60, 120]]}, "one length"),
     ],
 )
-def test_bars_that_are_none_are_refused_by_number(
-    change: dict[str, list[float]], said: str
-) -> None:
+def test_invalid_bars_are_refused_by_number(change: dict[str, list[float]], said: str) -> None:
     good = {name: [100, 100] for name in ("open", "high", "low", "close", "volume")}
     with pytest.raises(InvalidCandles, match=said):
         Candles.build(**({"time": [60, 120]} | good | change))
@@ -192,9 +190,7 @@ def test_a_day_is_stamped_at_midnight_and_a_week_on_monday() -> None:
         ("1w", "2024-01-08 00:00", 1),
     ],
 )
-def test_what_is_not_finished_by_a_moment_is_dropped_on_request(
-    target: str, until: str, kept: int
-) -> None:
+def test_unfinished_bars_are_dropped_on_request(target: str, until: str, kept: int) -> None:
     start = "2024-01-02 15:15" if target == "1h" else "2024-01-02 09:15"
     ten = flat(minutes(start, 10))
     assert len(resample(ten, "1m", target, NSE, until=at(until))) == kept
@@ -226,7 +222,7 @@ def test_the_same_timeframe_and_no_bars_come_back_as_they_are() -> None:
     st.sampled_from(["5m", "15m", "30m", "1h", "4h", "1d", "1w"]),
 )
 @settings(max_examples=40, deadline=None)
-def test_nothing_is_lost_and_steps_do_not_matter(minute: list[int], target: str) -> None:
+def test_no_bar_is_lost_and_the_steps_do_not_matter(minute: list[int], target: str) -> None:
     minutes = flat([at("2024-01-01 00:00") + 60 * i for i in sorted(minute)])
     longer = resample(minutes, "1m", target, NSE)
     assert longer.volume.sum() == minutes.volume.sum()

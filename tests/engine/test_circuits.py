@@ -55,12 +55,12 @@ def test_within_a_session_the_bars_of_a_single_price_at_the_limit_are_locked() -
     assert flags_of(bars, days(d10=100)) == [0, UP, 0, UP, 0]
 
 
-def test_a_price_that_the_session_went_beyond_is_no_limit() -> None:
+def test_a_price_exceeded_in_its_session_is_not_a_limit() -> None:
     assert flags_of(minutes(11, 102, 105, 102), days(d10=100)) == [UP, UP, 0]
     assert flags_of(minutes(11, 98, (98, 98, 94, 94), 98), days(d10=100)) == [DOWN, 0, 0]
 
 
-def test_a_price_that_stays_where_it_was_is_no_limit_however_low() -> None:
+def test_an_unchanged_price_is_not_a_limit_however_low() -> None:
     """A tick of 0.05 is more than 2 % of 0.80."""
     assert flags_of(minutes(11, 0.80), days(d10=0.80)) == []
     assert flags_of(minutes(11, 0.85), days(d10=0.80)) == [UP]

@@ -20,7 +20,7 @@ RSI = series("RSI", "value", "close", {"period": 14})
 
 
 @pytest.mark.parametrize("type", CATALOGUE)
-def test_a_packed_column_holds_what_the_array_of_each_block_alone_would(type: str) -> None:
+def test_a_packed_column_equals_the_arrays_of_its_blocks(type: str) -> None:
     row = CATALOGUE[type]
     defaults = {parameter.name: parameter.default for parameter in row.parameters}
     for output in row.outputs:
@@ -67,7 +67,7 @@ def test_a_block_is_computed_over_so_many_bars_before_it() -> None:
         assert block.start == max(block.first - WARMUP_BARS, 0)
 
 
-def test_what_is_infinite_is_packed_as_unknown() -> None:
+def test_infinite_values_are_packed_as_unknown() -> None:
     batch = BlockBatch((Block(0, 1, 3, 0, 2), Block(1, 3, 5, 0, 6)), 2)
     tables = [np.array([[1.0, np.inf, 2.0]]), np.array([[3.0, -np.inf, np.nan, 4.0]])]
     nan = np.nan

@@ -36,7 +36,7 @@ def compared(first: Array, second: Array, seed: int = 1) -> PairedReturns:
     return result
 
 
-def test_a_result_is_no_better_than_itself() -> None:
+def test_a_result_is_not_better_than_itself() -> None:
     same = compared(curve(noise(250, 1)), curve(noise(250, 1)))
     assert (same.days, same.probability, same.better) == (250, 0.5, None)
     assert (*same.mean_return, *same.sharpe_ratio) == (0.0,) * 6
@@ -51,14 +51,14 @@ def test_a_steady_lead_is_enough_to_say_so_whichever_is_named_first() -> None:
     assert compared(ahead, behind).better == 0
 
 
-def test_what_the_market_did_to_both_hides_no_lead() -> None:
+def test_a_common_market_move_does_not_hide_a_lead() -> None:
     """The days differ little in the lead alone, and much in each result by itself."""
     base = noise(250, 1) * 5
     result = compared(curve(base), curve(base + 0.0005 + noise(250, 2) / 20))
     assert result.better == 1
 
 
-def test_equal_noise_is_said_to_be_better_about_as_often_as_it_should() -> None:
+def test_equal_noise_is_called_better_about_as_often_as_it_should() -> None:
     verdicts = [
         compared(curve(noise(120, seed)), curve(noise(120, seed + 1_000))).better
         for seed in range(60)

@@ -152,7 +152,7 @@ def folders_of_imports(path: Path) -> dict[str, Path]:
     return folders
 
 
-def test_compiled_functions_use_what_their_own_folder_defines() -> None:
+def test_compiled_functions_use_names_of_their_own_folder() -> None:
     """A change in another folder would not compile them again."""
     compilation.load_kernels()
     foreign = [
@@ -183,7 +183,7 @@ def test_a_change_in_any_file_of_a_folder_compiles_its_functions_again(
     assert stamp() != first
 
 
-def test_what_other_versions_have_stored_is_removed(tmp_path: Path) -> None:
+def test_files_of_other_versions_are_removed(tmp_path: Path) -> None:
     engine, cache = tmp_path / "engine", tmp_path / "cache"
     (engine / "kernel").mkdir(parents=True)
     current = kernel_cache.version_of(engine / "kernel")

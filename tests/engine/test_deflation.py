@@ -72,11 +72,11 @@ def test_a_record_that_is_just_long_enough_is_as_likely_as_was_asked() -> None:
     assert estimate.least_returns(0.1, 0.95) is None
 
 
-def test_one_trial_is_compared_with_nothing() -> None:
+def test_one_trial_is_compared_with_zero() -> None:
     assert expected_maximum(1, 0.0) == 0
 
 
-def test_moments_are_those_of_the_returns() -> None:
+def test_moments_come_from_the_returns() -> None:
     """-1, 0, 0 and 1 have skewness 0 and kurtosis 0.5 / 0.25 = 2."""
     estimate = deflated(sharpe_estimate(0.2, np.array([-1.0, 0.0, 0.0, 1.0])), [0.2])
     wanted = NormalDist().cdf(0.2 * sqrt(3) / sqrt(1 + (2 - 1) / 4 * 0.2**2))

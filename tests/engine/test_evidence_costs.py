@@ -76,7 +76,7 @@ def test_the_waterfall_leads_from_signal_prices_to_the_net_profit() -> None:
     assert figures["slippage"] > 0
 
 
-def test_without_costs_the_simulation_makes_what_signal_prices_make() -> None:
+def test_without_costs_the_result_equals_one_at_signal_prices() -> None:
     figures = figures_of(evidence_of(crossing()))
     nets = {row["factor"]: row["netProfit"] for row in figures["netProfitAtCosts"]}
     assert nets[0] == pytest.approx(figures["grossProfitAtSignalPrices"], abs=1e-3)
@@ -130,7 +130,7 @@ def test_a_result_that_loses_fails_and_one_that_bears_twice_the_costs_passes() -
     assert check.status == (CheckStatus.PASS if evidence.result.net > 0 else CheckStatus.FAIL)
 
 
-def test_no_charge_has_no_cap_that_is_no_number() -> None:
+def test_an_infinite_cap_is_never_multiplied_to_nan() -> None:
     uncapped = (ChargeRow("a", 0, brokerage=0.001),)
     assert times_charges(uncapped, 0) == NO_CHARGES
     assert times_charges(uncapped, 2)[0].brokerage_cap == float("inf")
@@ -138,7 +138,7 @@ def test_no_charge_has_no_cap_that_is_no_number() -> None:
 
 
 @pytest.mark.parametrize("entries", [1, 3])
-def test_fills_charged_by_the_rates_of_their_days_pay_what_the_kernel_took(entries: int) -> None:
+def test_fills_recomputed_at_their_rates_cost_the_kernels_charges(entries: int) -> None:
     sizing = {
         "method": "fixed_quantity",
         "quantity": 3,
@@ -154,7 +154,7 @@ def test_fills_charged_by_the_rates_of_their_days_pay_what_the_kernel_took(entri
     assert traded["paid"].sum() == pytest.approx(evidence.result.trades["charges"].sum())
 
 
-def test_the_rates_of_another_day_are_those_in_force_then() -> None:
+def test_another_day_uses_the_rates_in_force_then() -> None:
     evidence = evidence_of(crossing())
     traded = traded_fills_of(evidence.fills, evidence.data.contracts)
     gross = float(evidence.result.trades["gross"].sum())

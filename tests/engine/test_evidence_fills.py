@@ -147,7 +147,7 @@ def undecided(**changes: Any) -> UndecidedBar:
         (undecided(), ((101, 103, 96, 96), (96, 101, 96, 101)), False),
     ],
 )
-def test_what_finer_candles_say_of_an_order_and_its_stop(
+def test_finer_candles_decide_between_an_order_and_its_stop(
     bar: UndecidedBar, inside: tuple[Prices, ...], opposite: bool | None
 ) -> None:
     assert opposite_is_true(five_minutes(*inside, length=60), bar) is opposite
@@ -161,7 +161,7 @@ def test_a_short_is_a_long_upside_down() -> None:
     assert opposite_is_true(before, target) is False
 
 
-def test_gaps_are_counted_with_what_they_took() -> None:
+def test_gaps_are_counted_with_their_cost() -> None:
     figures = figures_of(evidence_of(steps_of(), *BEFORE, (101,) * 4, (90,) * 4, AFTER))
     assert figures["gaps"]["stops"] == 1
     assert figures["gaps"]["lostBeyondStops"] == pytest.approx(60)

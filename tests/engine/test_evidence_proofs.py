@@ -246,7 +246,7 @@ def share(passed: Iterable[bool]) -> Share:
 
 
 @pytest.mark.parametrize("steps", [FOLLOWING, REVERTING], ids=["following", "reverting"])
-def test_the_planted_edge_is_what_it_is_said_to_be(steps: Strategy, seeds: range) -> None:
+def test_the_planted_edge_has_its_nominal_size(steps: Strategy, seeds: range) -> None:
     results = (evidence_on(steps, [planted(steps, seed, 3.5)]).result for seed in seeds)
     edges = [(result.sharpe or 0.0) * len(result.daily) ** 0.5 for result in results]
     assert np.mean(edges) == pytest.approx(3.5, abs=0.3)

@@ -100,7 +100,7 @@ def test_of_a_result_without_trades_little_is_known() -> None:
     assert status_of(multiple_testing_section(idle)) == UNKNOWN
 
 
-def test_what_was_tried_before_takes_from_a_result() -> None:
+def test_earlier_trials_weaken_a_result() -> None:
     alone = multiple_testing_section(made())
     among = multiple_testing_section(made(trials=Trials(1_000, 0.04)))
     assert alone.figures["expectedMaximum"] == 0
@@ -157,7 +157,7 @@ def check(name: str, status: CheckStatus) -> EvidenceCheck:
     return EvidenceCheck(name, status, f"The {name} is {status}.")
 
 
-def test_a_verdict_leads_with_what_does_not_pass() -> None:
+def test_a_verdict_begins_with_the_checks_that_do_not_pass() -> None:
     checks = [
         check("significance", PASS),
         check("costs", DOUBT),
@@ -190,7 +190,7 @@ ALL_PASS = dict.fromkeys(SECTIONS, PASS)
         ({"fills": DOUBT, "costs": DOUBT}, True),
     ],
 )
-def test_it_passes_by_what_is_needed_without_a_failure_and_with_one_check_in_doubt(
+def test_the_verdict_passes_on_the_needed_checks_with_one_in_doubt(
     changes: dict[str, CheckStatus], *, passes: bool
 ) -> None:
     checks = [check(name, status) for name, status in (ALL_PASS | changes).items()]
@@ -198,12 +198,12 @@ def test_it_passes_by_what_is_needed_without_a_failure_and_with_one_check_in_dou
     assert not assess([row for row in checks if row.name != "timing"]).passes
 
 
-def test_all_that_passes_promises_nothing() -> None:
+def test_a_verdict_that_passes_promises_nothing() -> None:
     sentence = assess([check(name, PASS) for name in SECTIONS]).sentence
     assert sentence == "No check speaks against this result, in the range that was tested."
 
 
-def test_nothing_is_judged_on_prices_that_are_no_markets() -> None:
+def test_generated_prices_are_not_judged() -> None:
     document: Any = evidence_document(made(), not_judged="Made up.")
     assert document["verdict"] == {"passes": False, "sentence": "Made up."}
     assert {row["name"] for row in document["checks"]} == set(document["sections"])

@@ -78,7 +78,7 @@ def findings(strategy: Strategy, side: int) -> list[tuple[int, Finding]]:
     return list(sides_at(strategy, symbol_series(walk(260)), 200)[side].findings)
 
 
-def test_each_condition_is_told_in_words_with_what_it_read() -> None:
+def test_each_condition_is_described_with_its_values() -> None:
     upper = {"type": "BBANDS", "period": 20, "output": "upper", "offset": 2}
     band = {**CROSS, "indicator1": {"type": "PRICE"}, "indicator2": upper}
     strategy = entering(band, LONG_ALONE, ENGULFING, EITHER)
@@ -103,7 +103,7 @@ def test_each_condition_is_told_in_words_with_what_it_read() -> None:
     assert band_value.value is not None
 
 
-def test_what_is_not_known_yet_has_no_value_and_does_not_hold() -> None:
+def test_unknown_values_are_empty_and_do_not_hold() -> None:
     strategy = entering(RSI_ABOVE_50)
     ((_, finding),) = sides_at(strategy, symbol_series(walk(260)), 13)[0].findings
     assert (finding.holds, finding.operands[0].value, finding.operands[0].before) == (
@@ -113,7 +113,7 @@ def test_what_is_not_known_yet_has_no_value_and_does_not_hold() -> None:
     )
 
 
-def test_holding_at_a_bar_is_told_apart_from_being_confirmed() -> None:
+def test_holding_at_a_bar_differs_from_being_confirmed() -> None:
     strategy = entering(RSI_ABOVE_50, confirmationCandles=2)
     series = [
         sides_at(strategy, symbol_series(walk(120)), bar)[0].findings[0][1]
@@ -192,7 +192,7 @@ def assert_price(trade: Any, levels: Levels, reason: str, opened: float) -> None
         assert trade["exit_price"] in (places[reason], opened)
 
 
-def test_levels_of_a_position_that_may_have_been_added_to_are_not_told() -> None:
+def test_levels_of_a_position_with_possible_adds_are_not_given() -> None:
     pyramid = {
         "method": "fixed_quantity",
         "quantity": 1,
@@ -206,7 +206,7 @@ def test_levels_of_a_position_that_may_have_been_added_to_are_not_told() -> None
     assert levels_of(result.trades[0], given, Contract(), seen, 100) is None
 
 
-def test_an_entry_and_its_opposite_at_one_close_are_told_as_both() -> None:
+def test_an_entry_and_its_opposite_at_one_close_are_reported_as_both() -> None:
     volume = {"type": "indicator_value", "indicator": {"type": "VOLUME"}, "operator": "above"}
     for position, closes, wanted in (
         ("long", True, ["long", "short"]),
@@ -224,7 +224,7 @@ def test_an_entry_and_its_opposite_at_one_close_are_told_as_both() -> None:
         assert opposite_at("long", given, seen, 20) is (False if closes else None)
 
 
-def test_an_opposite_signal_is_told_only_where_it_closes() -> None:
+def test_an_opposite_signal_is_reported_only_if_it_closes() -> None:
     one_sided = {"positionType": "long", "conditions": [RSI_ABOVE_50]}
     for written, expected in ((None, None), (True, True)):
         exits = {**LEAVING, "conditions": [], "exitOnOppositeSignal": written}

@@ -110,7 +110,7 @@ def test_figures_beside_a_benchmark_are_performance_analytics_own(market_data: P
     assert error / 100 == pytest.approx(0.1132, abs=5e-5)
 
 
-def test_nothing_is_said_beside_a_benchmark_that_stands_still() -> None:
+def test_a_constant_benchmark_has_no_comparison() -> None:
     still = np.zeros(8)
     assert benchmark_figures.alpha(MIXED, still, None, 252) is None
     for name in ("beta", "correlation"):
@@ -174,7 +174,7 @@ def test_days_to_recover_count_from_the_bottom() -> None:
     assert recovery_days(drawdowns(np.array([1.0, 1.0, 2.0, 2.0, 3.0])), days) is None
 
 
-def test_what_is_lost_on_the_worst_days() -> None:
+def test_the_loss_on_the_worst_days() -> None:
     returns = np.arange(-10, 90) / 1000
     assert equity_figures.value_at_risk(returns, 0.05) == pytest.approx(0.505)
     assert equity_figures.expected_shortfall(returns, 0.05) == pytest.approx(0.8)
@@ -203,7 +203,7 @@ def test_ratios_of_trades() -> None:
     assert trade_figures.system_quality(np.array([1.0, 2.0, 3.0])) == pytest.approx(2 * 3**0.5)
 
 
-def test_an_alpha_that_no_year_can_hold_is_none() -> None:
+def test_an_impossible_alpha_is_none() -> None:
     """The equity was nearly gone and came back, with a daily mean of thousands of percent."""
     wild = np.r_[MIXED, -0.9999, 5000.0]
     benchmark = np.r_[BENCHMARK, 0.01, -0.01]

@@ -131,7 +131,7 @@ def test_good_parameters_have_no_faults() -> None:
     assert errors(parameter(FAST, 5, 30, 5), parameter(STOP, 0.5, 2, 0.5)) == []
 
 
-def test_a_field_that_is_not_written_may_be_set() -> None:
+def test_an_absent_field_may_be_set() -> None:
     unset = "entryConditions.conditions[1].indicator.offset"
     assert errors(parameter(unset, 0, 5, 1)) == []
 

@@ -114,7 +114,7 @@ def test_weeks_are_long_enough_for_a_figure_of_a_year_from_the_fifth_on() -> Non
         require_days(market, [slice(4)], "sharpeRatioAnnualized")
 
 
-def test_what_a_search_held_is_free_as_soon_as_it_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_of_a_search_is_free_as_soon_as_it_failed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its columns are many, and the garbage collector comes late."""
     monkeypatch.setattr("apps.engine.errors.MOST_TRADES", 2)
     search = search_over(ONE_HISTORY)

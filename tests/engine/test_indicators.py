@@ -290,7 +290,7 @@ def sessions_of(*highs_and_lows: list[tuple[float, float]]) -> Candles:
     return Candles.build(time, open=low, high=high, low=low, close=high, volume=[1.0] * len(rows))
 
 
-def test_levels_of_the_previous_session_are_those_of_the_last_date_with_candles() -> None:
+def test_levels_of_the_previous_session_come_from_the_last_date_with_candles() -> None:
     candles = sessions_of([(12, 8), (11, 9)], [(20, 15)], [(30, 25), (31, 24)])
     levels = {
         name: column(candles, "PREVIOUS_DAY", name).tolist()[2:]
@@ -491,7 +491,7 @@ WITHOUT_DIRECTION = {
 """A market upside down shows something else (and the hyperbolic tangent of a price is 1)."""
 
 
-def test_the_mirror_is_what_a_market_upside_down_shows() -> None:
+def test_the_mirror_equals_an_inverted_market() -> None:
     candles = random_candles(1500)
     turned = upside_down(candles)
     for row, output in EVERY_OUTPUT:
@@ -543,7 +543,7 @@ def test_every_source_is_a_column_of_prices_or_volumes(source: str) -> None:
 @pytest.mark.parametrize(
     "type", [row.type for row in CATALOGUE.values() if "volume" in row.inputs] + ["SMA"]
 )
-def test_rule_11_what_reads_volume_is_unknown_until_there_is_some(type: str) -> None:
+def test_rule_11_indicators_of_volume_are_unknown_until_there_is_some(type: str) -> None:
     candles, source = random_candles(900), {"source": "volume"} if type == "SMA" else {}
     for silent in (900, 400):
         volume = np.where(np.arange(900) < silent, 0.0, candles.volume)

@@ -132,7 +132,7 @@ def test_a_reversal_waits_with_its_exit_and_its_entry_is_refused() -> None:
     assert (played.rejected, played.waited) == ({"circuit": 1}, [1, 1])
 
 
-def test_nothing_is_added_while_an_exit_waits_and_the_open_that_ends_it_may_enter() -> None:
+def test_adds_stop_while_an_exit_waits_and_the_open_after_the_lock_may_enter() -> None:
     played = play(
         """
         1 | 100 100 100 100 | long       |

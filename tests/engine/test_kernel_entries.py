@@ -98,7 +98,7 @@ def test_rule_6_the_position_limit_caps_the_value_at_the_fill() -> None:
         (2e9, np.inf, 10_000_000, {}),
     ],
 )
-def test_rule_6_an_entry_that_was_made_smaller_is_counted_by_what_left_least(
+def test_rule_6_a_reduced_entry_is_counted_by_its_tightest_limit(
     cash: float, limit: float, bought: float, counted: dict[str, int]
 ) -> None:
     played = play(
@@ -145,7 +145,7 @@ def test_rule_6_no_room_for_a_lot_under_the_position_limit() -> None:
     assert play(NO_TRADE, max_position_value=99.0).rejected == {"position_limit": 1}
 
 
-def test_rule_6_the_position_limit_counts_what_is_held() -> None:
+def test_rule_6_the_position_limit_counts_open_positions() -> None:
     played = play(
         """
         1 | 100 100 100 100 | long |
@@ -165,7 +165,7 @@ def test_rule_6_cash_pays_the_most_lots_it_can() -> None:
     assert quantity(size=500.0, cash=12_345.0) == [123]
 
 
-def test_rule_6_charges_are_paid_too_and_only_those_of_what_is_bought() -> None:
+def test_rule_6_only_charges_of_the_purchase_are_paid_too() -> None:
     """At a million the charges alone exceed the cash; 99 units with theirs just fit."""
     one_percent = rates(brokerage=0.01)
     assert quantity(size=1_000_000.0, cash=10_000.0, rates=one_percent) == [99]
@@ -173,7 +173,7 @@ def test_rule_6_charges_are_paid_too_and_only_those_of_what_is_bought() -> None:
     assert quantity(size=1_000_000.0, cash=9_998.99, rates=one_percent) == [98]
 
 
-def test_rule_6_what_binary_fractions_owe_stops_no_lot() -> None:
+def test_rule_6_binary_fractions_do_not_cost_a_lot() -> None:
     """50 x 19.85 is 992.5000000000001 in binary."""
     played = play(
         """
@@ -323,7 +323,7 @@ def test_rule_7_an_add_keeps_the_trailing_extreme() -> None:
     )
 
 
-def test_rule_7_adds_go_up_to_max_entries_and_one_more_is_no_rejection() -> None:
+def test_rule_7_adds_go_up_to_max_entries_and_one_more_is_not_a_rejection() -> None:
     played = play(
         """
         1 | 100 100 100 100 | long |
@@ -410,7 +410,7 @@ def test_rule_8_cash_is_shared_in_the_listed_order() -> None:
     assert played.trades["quantity"].tolist() == [60, 40]
 
 
-def test_both_sides_at_one_close_are_neither() -> None:
+def test_signals_on_both_sides_at_one_close_cancel_out() -> None:
     played = play(
         """
         1 | 100 100 100 100 | long       |
@@ -485,7 +485,7 @@ def test_rule_10_half_a_paisa_goes_up() -> None:
     assert played.trades["charges"].tolist() == [pytest.approx(0.30, abs=1e-12)]
 
 
-def test_rule_10_the_rates_in_force_are_those_of_the_day_of_the_fill() -> None:
+def test_rule_10_the_rates_are_those_on_the_day_of_the_fill() -> None:
     schedule = np.concatenate([rates(brokerage=0.01), rates(brokerage=0.02, first_day=2)])
     played = play(
         """
@@ -584,7 +584,7 @@ def test_rule_6_an_option_that_is_sold_locks_a_share_of_its_underlying_beside_th
     assert played.trades["quantity"].tolist() == [3.0, 2.0]
 
 
-def test_rule_6_what_a_short_option_locks_is_free_again_when_it_is_closed() -> None:
+def test_rule_6_money_locked_by_a_short_option_is_free_after_its_close() -> None:
     played = play(
         """
         1 | 100 100 100 100 | short            |
@@ -598,7 +598,7 @@ def test_rule_6_what_a_short_option_locks_is_free_again_when_it_is_closed() -> N
     assert played.rejected == {}
 
 
-def test_rule_6_too_little_cash_for_what_a_short_option_locks_is_no_entry() -> None:
+def test_rule_6_a_short_option_needs_enough_cash_to_lock() -> None:
     played = play(
         """
         1 | 100 100 100 100 | short      |

@@ -133,7 +133,7 @@ def test_rule_3_of_two_stops_the_tighter_holds(second: float, level: str) -> Non
     )
 
 
-def test_rule_3_which_stop_is_tighter_is_decided_at_each_fill() -> None:
+def test_rule_3_the_tighter_stop_is_chosen_at_each_fill() -> None:
     """Three points are the tighter at 400, 1 % is the tighter at 200."""
     for price, level in ((400, 397), (200, 198)):
         play(

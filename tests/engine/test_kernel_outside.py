@@ -11,7 +11,7 @@ from tests.engine.bar_table import play
 
 
 @pytest.mark.parametrize("reason", ["kill_switch", "stale_data"])
-def test_while_entries_are_blocked_none_is_traded_and_exits_go_on(reason: str) -> None:
+def test_while_entries_are_blocked_only_exits_trade(reason: str) -> None:
     played = play(
         f"""
         1 | 100 100 100 100 | long           |
@@ -39,7 +39,7 @@ def test_an_entry_that_waits_is_dropped_when_entries_are_blocked() -> None:
     assert played.rejected == {"kill_switch": 1}
 
 
-def test_what_would_reverse_a_position_closes_it_and_is_refused() -> None:
+def test_a_blocked_reversal_closes_the_position() -> None:
     played = play(
         """
         1 | 100 100 100 100 | long              |
@@ -62,7 +62,7 @@ def test_a_reversal_that_waits_when_entries_are_blocked_still_closes() -> None:
     assert played.rejected == {"kill_switch": 1}
 
 
-def test_rule_7_what_would_be_ignored_is_not_refused() -> None:
+def test_rule_7_an_ignored_entry_is_not_rejected() -> None:
     played = play(
         """
         1 | 100 100 100 100 | long             |
@@ -76,7 +76,7 @@ def test_rule_7_what_would_be_ignored_is_not_refused() -> None:
     assert not played.rejected
 
 
-def test_what_is_asked_to_close_is_closed_at_the_next_open_with_slippage() -> None:
+def test_a_requested_close_fills_at_the_next_open_with_slippage() -> None:
     play(
         """
         1 | 100 100 100 100 | long |
@@ -88,7 +88,7 @@ def test_what_is_asked_to_close_is_closed_at_the_next_open_with_slippage() -> No
     )
 
 
-def test_what_expires_is_closed_at_its_last_close_without_slippage_and_waits_for_nothing() -> None:
+def test_an_expiry_fills_at_the_last_close_without_slippage_or_waiting() -> None:
     played = play(
         """
         1 | 100 100 100 100 | long   |
@@ -155,7 +155,7 @@ def test_rule_13_a_settlement_costs_brokerage_and_the_tax_of_who_holds_the_optio
         assert output.fills[0]["price"] == 120.0
 
 
-def test_rule_13_what_expires_worthless_costs_nothing() -> None:
+def test_rule_13_a_worthless_expiry_costs_nothing() -> None:
     state = r.new_state(np.arange(1), cash=1e6)
     contracts = np.array([(10.0, 1.0, 1.0, 500.0, 0)], r.CONTRACT)
     held = state.positions[0]

@@ -81,7 +81,7 @@ def test_rows_that_are_passed_at_once_are_the_rows_of_the_reference(seeds: range
 
 @seeds
 @pytest.mark.timeout(1800)
-def test_cells_of_the_first_row_alone_are_those_of_all_rows(seeds: range) -> None:
+def test_cells_of_the_first_row_equal_those_of_all_rows(seeds: range) -> None:
     """This holds for symbols with a bar in every row, which some of the random ones are."""
     for case, _ in cases(seeds):
         if (case.market.cell >= 0).all():
@@ -104,7 +104,7 @@ def test_thousands_of_rows_are_the_rows_of_the_reference(seeds: range) -> None:
 
 @fewest_seeds
 @pytest.mark.timeout(1800)
-def test_positions_that_trail_for_thousands_of_rows_are_those_of_the_reference(
+def test_long_trailing_positions_equal_the_reference(
     seeds: range,
 ) -> None:
     for seed in seeds:
@@ -161,7 +161,7 @@ def test_a_trail_is_rounded_by_a_new_tick_from_the_first_bar_that_has_it(step: i
 
 @seeds
 @pytest.mark.timeout(1800)
-def test_a_breach_of_the_daily_limit_between_idle_rows_is_no_idle_row(seeds: range) -> None:
+def test_a_row_with_a_breach_of_the_daily_limit_is_not_idle(seeds: range) -> None:
     for seed in seeds:
         case = limited_case(np.random.default_rng(seed))
         assert_equal(whole(case), reference_of(case))
@@ -256,7 +256,7 @@ def test_fills_rebuild_trades_cash_and_charges_to_the_last_bit(seeds: range) -> 
 
 @few_seeds
 @pytest.mark.timeout(1800)
-def test_equity_is_the_cash_of_the_fills_and_what_is_held_at_every_row(seeds: range) -> None:
+def test_equity_is_cash_of_fills_plus_value_of_positions_at_every_row(seeds: range) -> None:
     for case, _ in cases(seeds):
         rows, symbols = case.signals.shape
         running, ledger = Running(case, small_out(symbols, rows)), Ledger(case)

@@ -27,7 +27,7 @@ def test_rule_8_a_breach_closes_every_position_at_its_next_open() -> None:
     )
 
 
-def test_rule_8_a_loss_under_the_limit_is_no_breach() -> None:
+def test_rule_8_a_loss_under_the_limit_is_not_a_breach() -> None:
     play(
         """
         1 | 100 100 100 100     | long |
@@ -97,7 +97,7 @@ def test_rule_8_entries_of_the_breach_close_and_later_that_day_are_dropped() -> 
     assert played.rejected == {"daily_loss_limit": 1}
 
 
-def test_rule_7_what_is_held_ignores_signals_at_a_breach_too() -> None:
+def test_rule_7_a_position_ignores_signals_at_a_breach_too() -> None:
     """The first ignores the opposite signal, by choice; the second its own direction, without an
     add left.
 
@@ -240,7 +240,7 @@ def test_rule_9_an_entry_that_would_start_late_is_outside_the_session() -> None:
     assert played.rejected == {"outside_session": 1}
 
 
-def test_rule_9_what_is_open_at_the_sessions_last_bar_is_closed_at_its_close() -> None:
+def test_rule_9_an_open_position_is_closed_at_the_sessions_last_close() -> None:
     play(
         """
         1 | 100 100 100 100 | long |
@@ -318,7 +318,7 @@ def test_rule_9_an_entry_never_waits_for_a_later_session(order: int) -> None:
     assert not len(played.trades)
 
 
-def test_rule_9_an_ignored_entry_at_the_end_of_a_session_is_not_refused() -> None:
+def test_rule_9_an_ignored_entry_at_the_end_of_a_session_is_not_rejected() -> None:
     played = play(
         """
         day 1
@@ -396,7 +396,7 @@ def test_rule_9_square_offs_are_market_fills_and_slip() -> None:
     )
 
 
-def test_nothing_is_squared_off_where_the_plan_does_not_ask_for_it() -> None:
+def test_positions_are_squared_off_only_if_the_plan_says_so() -> None:
     play(
         """
         day 1

@@ -76,7 +76,7 @@ def test_an_indicator_that_reads_one_bar_ahead_is_caught_every_time(
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_what_reads_only_the_past_is_not(seed: int) -> None:
+def test_indicators_of_the_past_pass(seed: int) -> None:
     result = looked(CROSS, seed=seed)
     assert (result.cuts, result.futures, result.changed) == (CUTS, SHUFFLED_FUTURES, ())
     assert result.decisions > CUTS

@@ -37,7 +37,7 @@ def in_a_table(all_series: list[SymbolSeries], rng: np.random.Generator) -> list
     return sliced
 
 
-def test_each_row_is_a_time_and_finds_the_bars_and_signals_of_that_time() -> None:
+def test_each_row_is_a_time_with_its_bars_and_signals() -> None:
     rng = np.random.default_rng(1)
     for turn in range(120):
         all_series = drawn(rng)
@@ -62,14 +62,14 @@ def test_each_row_is_a_time_and_finds_the_bars_and_signals_of_that_time() -> Non
                 assert read.tolist() == getattr(all_series[s].candles, name).tolist()
 
 
-def test_one_symbol_is_not_copied() -> None:
+def test_a_single_symbol_is_not_copied() -> None:
     minutes = symbol_series([1, 2, 3], np.random.default_rng(1))
     market, _ = join([minutes])
     assert market.time is minutes.candles.time
     assert np.shares_memory(market.bars.close, minutes.candles.close)
 
 
-def test_what_lies_in_one_table_is_not_copied() -> None:
+def test_bars_in_one_table_are_not_copied() -> None:
     rng = np.random.default_rng(1)
     apart = [symbol_series(times, rng) for times in ([1, 2, 3], [1, 2, 3], [2, 3])]
     all_series = in_a_table(apart, rng)

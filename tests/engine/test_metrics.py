@@ -109,7 +109,7 @@ def test_no_figure_is_ever_nan_or_infinite() -> None:
             assert np.isfinite(numbers).all()
 
 
-def test_what_binary_fractions_leave_of_nothing_is_breakeven() -> None:
+def test_a_rest_of_binary_fractions_is_breakeven() -> None:
     """3 x (100.20 - 100.10) less charges of 0.30 are 2.6e-14 in binary."""
     made = trades(0.0, value=300.3)
     made["gross"], made["charges"] = 3 * (100.2 - 100.1), 0.3
@@ -191,7 +191,7 @@ def test_weekly_bars_make_52_returns_a_year_and_last_to_the_end_of_their_week() 
     assert of_curve(weeks[:5])["cagr"] is not None  # 35 days
 
 
-def test_nothing_is_annualised_under_thirty_days_of_a_year_of_252() -> None:
+def test_figures_under_thirty_days_are_not_annualised() -> None:
     short, enough = curve(*np.linspace(1000, 1010, 20)), curve(*np.linspace(1000, 1010, 21))
     assert of_curve(short)["sharpeRatioAnnualized"] is None
     assert of_curve(short)["cagr"] is None

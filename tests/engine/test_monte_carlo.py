@@ -60,7 +60,7 @@ def made(method: str, *, runs: int = 50, block: int = 5, threads: int = 1) -> Pa
 
 
 @pytest.mark.parametrize("method", RESAMPLING_METHODS)
-def test_each_path_is_what_plain_python_draws(method: str) -> None:
+def test_each_path_equals_plain_python(method: str) -> None:
     simulated = made(method)
     for run in range(50):
         equity = np.cumsum([1000.0, *drawn(method, 5, 11, run)])
@@ -102,7 +102,7 @@ def result_with(trades: Array) -> SimulationResult:
     return SimulationResult((), trades, np.empty(0, CURVE), None, fills, {}, {})
 
 
-def test_a_shuffle_tells_of_drawdown_alone() -> None:
+def test_a_shuffle_gives_only_the_drawdown() -> None:
     """With a gain of 10 and a loss of 10, the loss first is 10 % of 100, and last 9.09 % of 110."""
     metrics = summary(10, -10, method="shuffle", runs=1000)
     assert metrics["finalEquity"] is None
@@ -112,7 +112,7 @@ def test_a_shuffle_tells_of_drawdown_alone() -> None:
     assert metrics["asTraded"] == {"finalEquity": 100, "maxDrawdown": pytest.approx(10 / 110 * 100)}
 
 
-def test_rupees_are_told_as_those_of_other_results_are() -> None:
+def test_rupees_are_rounded_as_in_other_results() -> None:
     """Sums of 0.1 and 0.2 differ in the last bits of binary fractions, and a percentile more."""
     metrics = summary(*[0.1, 0.2, -0.7] * 7, runs=999)
     spread = [*metrics["finalEquity"].values(), metrics["asTraded"]["finalEquity"]]
@@ -180,7 +180,7 @@ def test_many_draws_are_reported_in_between_and_are_the_same(
     assert all(np.array_equal(a, b) for a, b in zip(drawn, whole, strict=True))
 
 
-def test_what_the_report_raises_ends_the_drawing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_exception_of_the_report_ends_the_drawing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("apps.engine.studies.monte_carlo.DRAWS_AT_A_TIME", 1)
     reports = list[float]()
 

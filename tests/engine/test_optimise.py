@@ -141,7 +141,7 @@ def test_overfitting_is_of_the_daily_returns_of_all_sets() -> None:
     assert findings["overfitting"] == overfitting(block_sums(np.array(returns))).figures()
 
 
-def test_of_few_sets_or_days_no_overfitting_is_told() -> None:
+def test_few_sets_or_days_give_no_overfitting() -> None:
     assert optimised(objective="netProfit")[1]["overfitting"] is None
     stops = [{"path": STOP, "from": 0.1, "to": 2.5, "step": 0.1}]
     study = optimised(parameters=stops, objective="netProfit")[1]
@@ -215,7 +215,7 @@ def test_minutes_that_end_with_the_same_bar_trade_alike_and_are_tried_once() -> 
     assert {row["parameters"][path] for row in study["ranking"]} == {11, 17}
 
 
-def test_what_a_report_raises_ends_the_search() -> None:
+def test_an_exception_of_the_report_ends_the_search() -> None:
     class Stop(Exception):
         pass
 
@@ -230,7 +230,7 @@ def test_what_a_report_raises_ends_the_search() -> None:
         )
 
 
-def test_what_breaks_in_one_set_ends_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_in_one_set_ends_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("apps.engine.errors.MOST_TRADES", 2)
     with pytest.raises(TooManyTrades):
         optimised(threads=2)

@@ -70,7 +70,7 @@ def regressed(y: Floats, x: Floats) -> tuple[float, float]:
     return y.mean() - slope * x.mean(), 1 - unexplained * (len(x) - 1) / (len(x) - 2)
 
 
-def test_sums_give_what_the_days_themselves_do() -> None:
+def test_sums_equal_the_days_themselves() -> None:
     """The blocks have 5 and 6 days: each split by the Sharpe ratios of its days."""
     returns = np.random.default_rng(4).normal(0.001, 0.02, (7, 45))
     edges = [8 * 45 // 8 * block // 8 for block in range(9)]

@@ -55,7 +55,7 @@ def test_path_b_for_a_short() -> None:
     )
 
 
-def test_path_c_an_open_beyond_the_target_is_filled_there_whatever_the_low() -> None:
+def test_path_c_an_open_beyond_the_target_is_filled_there_at_any_low() -> None:
     play(
         """
         1 | 100 100 100 100 | long |

@@ -36,7 +36,7 @@ def random_shapes(count: int) -> Candles:
     )
 
 
-def test_patterns_with_a_name_of_their_own_upside_down_are_what_is_seen_there() -> None:
+def test_patterns_with_their_own_inverted_name_match_in_an_inverted_market() -> None:
     candles = random_shapes(200_000)
     turned = Candles.build(
         candles.time,

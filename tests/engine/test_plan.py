@@ -184,12 +184,12 @@ def test_contracts_count_ticks_in_ten_thousandths_of_a_rupee() -> None:
     "terms",
     [{"lot": 0}, {"lot": -1}, {"multiplier": 0}, {"margin": 0}, {"tick": 0}, {"tick": 0.00005}],
 )
-def test_a_contract_by_which_no_stop_could_be_set_is_refused(terms: dict[str, Any]) -> None:
+def test_a_contract_without_a_possible_stop_is_refused(terms: dict[str, Any]) -> None:
     with pytest.raises(InvalidContract):
         Contract(**terms)
 
 
-def test_rates_are_sorted_by_day_and_only_those_of_traded_segments() -> None:
+def test_rates_are_sorted_by_day_and_limited_to_traded_segments() -> None:
     schedule = (ChargeRow("a", 9, 0.1), ChargeRow("b", 1), ChargeRow("a", 3, 0.2))
     rows = rate_rows(schedule, {"a": 0})
     assert rows["first_day"].tolist() == [3, 9]

@@ -16,7 +16,7 @@ HISTORIES = [History("NSE:TEST", CANDLES), History("NSE:OTHER", CANDLES.slice(50
 CROSS = strategy(entryConditions={"positionType": "both", "conditions": [sma_cross(5, 20)]})
 
 
-def test_what_was_computed_before_is_read_and_gives_the_same_signals() -> None:
+def test_stored_columns_are_read_and_give_the_same_signals() -> None:
     cold, warm = (
         prepare_data(CROSS, HISTORIES, start=0, end=2**40, report=ignore_progress, cache_bytes=size)
         for size in (0, 10**8)
@@ -44,7 +44,7 @@ def test_rows_played_alone_are_a_simulation_of_their_range() -> None:
     assert simulation.equity.tobytes() == wanted.curve["equity"].tobytes()
 
 
-def test_a_cache_keeps_what_was_read_last_within_its_bytes() -> None:
+def test_a_cache_keeps_the_last_reads_within_its_bytes() -> None:
     cache, columns = ColumnCache(2 * 80), (np.zeros(10),)
     for key in "ab":
         cache.add(key, columns)

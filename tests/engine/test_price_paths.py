@@ -43,7 +43,7 @@ def furthest(*trades: NDArray[Any], by_limit: bool = False) -> list[tuple[float,
     return [(round(a, 9), round(f, 9)) for a, f in zip(*excursions, strict=True)]
 
 
-def test_what_counts_are_bars_held_to_their_end_and_both_fills() -> None:
+def test_extremes_count_whole_bars_and_both_fills() -> None:
     """The position left at the open of bar 3 counts bars 1 and 2.
 
     A position stopped inside bar 3 counts its fill, not its range.

@@ -47,7 +47,7 @@ def test_every_rejection_has_the_kernels_number() -> None:
     assert named == dict(enumerate(REJECTIONS))
 
 
-def test_what_makes_an_entry_smaller_has_the_kernels_number() -> None:
+def test_reasons_of_reduced_entries_have_the_kernels_numbers() -> None:
     named = {c.BY_POSITION_SIZE: "max_position_size", c.BY_CASH: "cash", c.BY_VOLUME: "volume"}
     assert named == dict(enumerate(REDUCTIONS))
 

@@ -103,7 +103,7 @@ def test_a_gap_is_an_open_away_from_the_last_close() -> None:
     assert gaps["none"] > DAYS / 2
 
 
-def test_expiries_are_those_that_are_known() -> None:
+def test_only_known_expiries_count() -> None:
     result = result_of(np.where(np.arange(DAYS) % 8, -1.0, 50.0))
     assert section_of(result).figures["expiry"][0]["regime"] == "unknown"
     section = section_of(result, expiries={"NSE:TEST": DATES[::8].tolist()})
@@ -133,7 +133,7 @@ def test_rules_and_months_that_carry_a_result_are_named() -> None:
     assert f"month {month}" in section_of(result_of(np.where(is_month, 50.0, -1.0))).sentence
 
 
-def test_a_regime_without_which_nothing_is_left_is_named() -> None:
+def test_a_regime_that_holds_all_profit_is_named() -> None:
     falling = section_of(result_of(1.0)).figures["trend"][0]["trades"]
     assert rising_days().sum() == falling
     section = section_of(result_of(np.where(rising_days(), 10.0, -1.0)))

@@ -20,7 +20,7 @@ def test_paths_are_as_long_and_vary_as_much_as_the_sum_of_the_days_does() -> Non
     assert paths.loss == (paths.growth < 0).mean()
 
 
-def test_quantiles_are_those_of_an_independent_library() -> None:
+def test_quantiles_agree_with_an_independent_library() -> None:
     """`StationaryBootstrap(500 ** (1 / 3), RETURNS, seed=2)` of arch 8.0.0 (University of Illinois
     licence), 20,000 paths: percentiles 1, 5, 25, 50, 75, 95 and 99.
     """
@@ -47,7 +47,7 @@ def test_a_seed_decides_all_paths() -> None:
     assert (first != other).any()
 
 
-def test_a_band_holds_its_share_of_what_comes_of_the_same_days() -> None:
+def test_a_band_holds_its_share_of_resampled_results() -> None:
     lower, upper = growth_band(RETURNS, 60, 0.9, seed=1)
     assert len(lower) == len(upper) == 60
     days = np.random.default_rng(2).choice(RETURNS, (1_000, 60))

@@ -32,7 +32,7 @@ def looked(steps: dict[str, Any] = STEPS, *, seed: int = 1) -> Sensitivity:
     return sensitivity(evidence_on(parse(steps), HISTORIES, seed=seed))
 
 
-def test_each_neighbour_is_the_simulation_of_its_own_steps() -> None:
+def test_each_neighbour_equals_the_simulation_of_its_own_steps() -> None:
     result = looked()
     ran = [neighbour for neighbour in result.neighbours if neighbour.net is not None]
     for neighbour in [Neighbour({}, net=result.net), *ran[::5]]:

@@ -35,7 +35,7 @@ CASH = Sessions.build(
 )
 
 
-def test_the_hours_of_a_date_are_those_of_its_regime() -> None:
+def test_the_hours_of_a_date_come_from_its_regime() -> None:
     opens, closes = CASH.hours(days("2010-10-18", "2026-07-31", "2026-08-03"))
     assert opens.tolist() == [
         in_kolkata(text, NINE_FIFTEEN) for text in ("2010-10-18", "2026-07-31", "2026-08-03")
@@ -79,7 +79,7 @@ def test_a_special_session_has_its_own_hours_on_any_weekday() -> None:
     assert CASH.is_session(special).all()
 
 
-def test_a_regime_says_which_weekdays_trade() -> None:
+def test_a_regime_lists_its_trading_weekdays() -> None:
     every_day = Sessions.build([Regime(0, 30_000, 0, 86400, 0b1111111)])
     assert every_day.is_session(np.arange(7, dtype=np.int32)).all()
 
@@ -96,14 +96,14 @@ def test_two_regimes_on_one_day_are_refused() -> None:
 
 
 @pytest.mark.parametrize(("opens", "closes"), [(100, 100), (200, 100), (-1, 100), (0, 86401)])
-def test_hours_that_are_none_are_refused(opens: int, closes: int) -> None:
+def test_invalid_hours_are_refused(opens: int, closes: int) -> None:
     with pytest.raises(InvalidSessions):
         Sessions.build([Regime(0, 10, opens, closes)])
     with pytest.raises(InvalidSessions):
         Sessions.build([], [Override(5, opens, closes)])
 
 
-def test_a_close_is_certain_in_listed_years_and_on_days_whose_hours_are_known() -> None:
+def test_a_close_is_certain_in_listed_years_and_on_days_with_known_hours() -> None:
     """The days of 1970 to 1971 are a regular one, a holiday, a session at unknown hours, and next
     year's.
     """

@@ -168,7 +168,7 @@ def test_a_cross_must_have_happened_first_and_held_since() -> None:
     assert entries(closes, crossing, confirmationCandles=3) == [6]
 
 
-def test_each_condition_is_confirmed_for_itself_and_hours_not_at_all() -> None:
+def test_each_condition_is_confirmed_by_itself_and_hours_are_not() -> None:
     window = {"type": "time_window", "from": "09:17", "to": "09:18"}
     assert entries([11, 11, 11, 11], price("above", 10), window, confirmationCandles=3) == [2]
     either = entries(
@@ -258,7 +258,7 @@ def test_the_side_of_a_group_is_that_of_all_in_it() -> None:
     assert signals == [ENTER_LONG, ENTER_SHORT, ENTER_LONG | ENTER_SHORT, ENTER_SHORT]
 
 
-def test_a_group_that_holds_nothing_for_a_side_is_no_condition_of_it() -> None:
+def test_a_group_without_a_condition_for_a_side_does_not_count_for_it() -> None:
     short_only = group("AND", price("above", 1, side="short"))
     assert bits([9, 12], short_only, price("above", 10), positionType="long") == [0, ENTER_LONG]
     assert bits([9, 12], short_only, positionType="long") == [0, 0]
@@ -486,7 +486,7 @@ def every_condition(timeframe: str, longer: str) -> Strategy:
     return parse(steps)
 
 
-def test_signals_are_those_of_the_range() -> None:
+def test_signals_cover_exactly_the_range() -> None:
     strategy = parse(entering(price("above", 1)))
     signals = signals_of(required_inputs(strategy), bars([2] * 6), {}, 2, 4)
     assert signals.tolist() == [1, 1]

@@ -152,7 +152,7 @@ def test_results_do_not_depend_on_history_that_no_rule_reads() -> None:
     assert len(first.trades) > 50
 
 
-def test_adding_bars_never_changes_what_came_before_them() -> None:
+def test_adding_bars_never_changes_earlier_results() -> None:
     closes = walk(600)
     whole = run(busy(), history(closes))
     for n in (50, 123, 400):
@@ -272,7 +272,7 @@ def test_progress_grows_to_one_in_steps(monkeypatch: pytest.MonkeyPatch) -> None
     assert reports == [0.0, *(pytest.approx(x, abs=1e-3) for x in (0.4975, 0.995, 1.0))]
 
 
-def test_what_progress_raises_ends_the_simulation() -> None:
+def test_an_exception_of_progress_ends_the_simulation() -> None:
     class Enough(Exception):
         pass
 
@@ -292,7 +292,7 @@ def test_long_runs_do_not_depend_on_the_steps_they_are_run_in() -> None:
     assert len(result.curve) == 18_000
 
 
-def test_too_few_bars_are_refused_with_what_is_held() -> None:
+def test_too_few_bars_are_refused_with_their_number() -> None:
     with pytest.raises(InsufficientBars) as refused:
         run(strategy(), history([99, 101]), start=MONDAY + MINUTE)
     assert (refused.value.symbol, refused.value.held) == ("NSE:TEST", 1)
@@ -309,7 +309,7 @@ def test_an_entry_waits_until_its_average_true_range_is_known() -> None:
     assert [t["entryTime"][11:16] for t in trades(result)] == ["03:49"]
 
 
-def test_an_entry_without_any_range_is_not_sized_by_it() -> None:
+def test_an_entry_cannot_be_sized_by_a_missing_range() -> None:
     sizing = {"method": "volatility_based", "riskPercentage": 1, "atrPeriod": 1, "quantity": None}
     always = {"conditions": [price("above", 50)]}
     result = run(strategy(positionSizing=sizing, entryConditions=always), history([100.0] * 20))
@@ -361,7 +361,7 @@ def test_lot_and_tick_of_the_contract_hold() -> None:
 @pytest.mark.parametrize(
     ("setting", "charged"), [("standard", True), (None, True), ("none", False)]
 )
-def test_charges_are_those_of_the_schedule_unless_none_are_wanted(
+def test_charges_come_from_the_schedule_unless_switched_off(
     setting: str | None, charged: bool
 ) -> None:
     schedule = (ChargeRow("cash", 0, brokerage=0.001),)
@@ -424,7 +424,7 @@ def candles_of_days(given: History, days: int) -> Candles:
     return Candles.build(times, open=closes, high=closes, low=closes, close=closes, volume=volume)
 
 
-def test_a_result_says_for_which_symbols_no_charges_are_included() -> None:
+def test_a_result_names_symbols_without_charges() -> None:
     day = 19_723  # 2024-01-01
     schedule = (ChargeRow("a", day), ChargeRow("b", day + 1))
     messages = notes(
@@ -504,7 +504,7 @@ def test_a_result_counts_the_shares_that_were_held_short_over_night() -> None:
 
 
 @pytest.mark.parametrize(("brokerage", "equity"), [(5.0, 0.0), (8.0, -6.0)])
-def test_what_the_last_charges_leave_nothing_of_is_ruined(brokerage: float, equity: float) -> None:
+def test_an_account_emptied_by_the_last_charges_is_ruined(brokerage: float, equity: float) -> None:
     given = strategy(
         positionSizing={"method": "fixed_quantity", "quantity": 90},
         entryConditions={"conditions": [price("above", 100)]},
@@ -542,7 +542,7 @@ def test_a_ruined_result_ends_early_and_says_so() -> None:
     assert result.performance["finalEquity"] == 10_000 - 21 * 990
 
 
-def test_a_short_of_what_rises_beyond_the_equity_loses_all_of_it_and_more() -> None:
+def test_a_short_may_lose_more_than_all_equity() -> None:
     """Its growth is -100 % a year: a root of a negative number would be a complex number."""
     close = np.array([100.0] * 40 + [125, 156.25, 195.3, 244.15, 305.2, 476.85, 400])
     days = MONDAY - 33_300 + DAY * np.arange(len(close))
@@ -616,7 +616,7 @@ def test_rule_15_a_short_curve_is_shown_row_by_row() -> None:
     ]
 
 
-def test_warming_up_compiles_what_a_simulation_runs() -> None:
+def test_warming_up_compiles_everything_for_a_simulation() -> None:
     from apps.engine.kernel import kernel
 
     warm_up()
@@ -747,7 +747,7 @@ def test_rule_15_exposure_counts_the_rows_before_a_late_square_off() -> None:
     assert result.performance["exposure"] == pytest.approx((80 + 24 + 2) / 110 * 100)
 
 
-def test_a_result_says_what_dividends_it_leaves_out() -> None:
+def test_a_result_lists_the_dividends_it_leaves_out() -> None:
     """Ten shares are held from the first day on, into the ex-dates of the second and the fourth.
 
     The dividend on the day of the entry does not belong to them, and one after the last bar to

@@ -105,7 +105,7 @@ def test_every_way_to_size_is_read(sizing: dict[str, Any]) -> None:
         {"maxHoldingCandles": 10, "trailingStop": {"enabled": False}},
     ],
 )
-def test_one_way_out_is_enough(exits: dict[str, Any]) -> None:
+def test_a_single_exit_is_enough(exits: dict[str, Any]) -> None:
     assert lacking(complete(exitConditions=exits)) == []
 
 
@@ -113,7 +113,7 @@ def test_one_way_out_is_enough(exits: dict[str, Any]) -> None:
     ("timeframe", "product", "intraday"),
     [("4h", None, True), ("1d", None, False), ("1d", "intraday", True), ("1m", "delivery", False)],
 )
-def test_below_a_day_the_product_is_intraday_unless_said(
+def test_below_a_day_the_product_is_intraday_by_default(
     timeframe: str, product: str | None, intraday: bool
 ) -> None:
     written = {"productType": product} if product else {}
@@ -166,7 +166,7 @@ def test_the_schema_documents_every_step_and_indicator() -> None:
 # Incomplete
 
 
-def test_nothing_at_all_lacks_every_step() -> None:
+def test_empty_steps_lack_every_step() -> None:
     reading = read_strategy({})
     assert reading.missing == (
         "basicInfo",
@@ -247,7 +247,7 @@ def test_without_a_way_out_the_exits_are_incomplete(exits: dict[str, Any]) -> No
     ],
     ids=["risk_based", "risk_reward"],
 )
-def test_what_needs_a_stop_is_met_by_exits_or_by_risk(steps: dict[str, Any]) -> None:
+def test_a_needed_stop_may_come_from_exits_or_from_risk(steps: dict[str, Any]) -> None:
     assert lacking(steps) == []
     del steps["riskParameters"]["stopLoss"]
     assert lacking(steps) == ["exitConditions.stopLoss"]
@@ -298,7 +298,7 @@ def test_missing_steps_are_named_in_order() -> None:
         ("executionSettings__charges", True),
     ],
 )
-def test_a_value_outside_a_closed_set_is_told_with_the_set(path: str, value: object) -> None:
+def test_an_error_lists_the_allowed_values(path: str, value: object) -> None:
     error = only_error(complete(**{path: value}))
     assert error.field == dotted(path)
     assert error.value == value
@@ -381,7 +381,7 @@ def test_a_whole_number_is_one_within_its_range(path: str) -> None:
         ("executionSettings__initialCapital", 0),
     ],
 )
-def test_a_number_outside_its_range_is_told_with_the_limit(path: str, value: float) -> None:
+def test_an_error_of_a_number_gives_the_limit(path: str, value: float) -> None:
     error = only_error(complete(**{path: value}))
     assert (error.field, error.value) == (dotted(path), value)
     assert "must be at " in error.message
@@ -413,7 +413,7 @@ def test_one_point_zero_is_one() -> None:
         ("executionSettings__broker", 1, "a string"),
     ],
 )
-def test_a_wrong_type_is_told(path: str, value: object, says: str) -> None:
+def test_a_wrong_type_is_an_error(path: str, value: object, says: str) -> None:
     error = only_error(complete(**{path: value}))
     assert error == FieldError(dotted(path), f"{dotted(path)} must be {says}.", value)
 
@@ -437,7 +437,7 @@ def test_a_time_of_day_has_one_form(clock: str) -> None:
         ("riskParameters__MaxDailyLoss", "maxDailyLoss"),
     ],
 )
-def test_an_unknown_key_is_told_with_the_one_probably_meant(path: str, meant: str) -> None:
+def test_an_unknown_key_is_reported_with_a_suggestion(path: str, meant: str) -> None:
     error = only_error(complete(**{path: 1}))
     assert error.field == dotted(path)
     assert error.message.endswith(f"is not a known field; did you mean {meant}?")
@@ -506,7 +506,7 @@ def test_groups_go_three_deep() -> None:
     assert (error.value, "group" in (error.allowed or ())) == ("group", False)
 
 
-def test_what_is_in_a_group_is_judged_like_any_condition() -> None:
+def test_conditions_in_a_group_are_validated_like_any_other() -> None:
     inside = "entryConditions.conditions[0].conditions[0].conditions[1]"
     unfinished = nested(2, CROSS, {"type": "time_window", "from": "10:00"})
     assert lacking(entering(unfinished)) == [f"{inside}.to"]
@@ -559,7 +559,7 @@ def test_a_timeframe_of_an_operand_is_longer_than_the_algorithms() -> None:
     assert read_strategy(draft).errors == ()
 
 
-def test_conditions_of_exits_are_judged_as_those_of_entries() -> None:
+def test_exit_conditions_are_validated_like_entry_conditions() -> None:
     def leaving(condition: dict[str, Any]) -> dict[str, Any]:
         return complete(exitConditions={"maxHoldingCandles": 5, "conditions": [condition]})
 
@@ -608,13 +608,13 @@ def test_a_warm_up_of_a_thousand_candles_is_the_longest() -> None:
         ("exitConditions__takeProfit", {"ratio": "2"}, "exitConditions.takeProfit.ratio"),
     ],
 )
-def test_what_does_not_say_its_kind_is_still_judged(path: str, value: object, field: str) -> None:
+def test_an_object_without_a_kind_is_still_validated(path: str, value: object, field: str) -> None:
     reading = read_strategy(complete(**{path: value}))
     assert [error.field for error in reading.errors] == [field]
     assert reading.missing == (dotted(path).partition(".")[0],)
 
 
-def test_a_value_that_fits_some_kind_is_not_refused_before_the_kind_is_known() -> None:
+def test_a_value_valid_for_some_kind_is_not_refused_before_the_kind_is_known() -> None:
     """150 percent is too much for a stop, but the target may still become one in percent."""
     assert lacking(complete(exitConditions__takeProfit={"percentage": 150})) == [
         "exitConditions.takeProfit.type"
@@ -644,7 +644,7 @@ def test_ten_thousand_unknown_keys_are_told_a_hundred_times() -> None:
         CROSS | {"indicator1": {f"key{i}": 1 for i in range(10_000)}},
     ],
 )
-def test_ten_thousand_unknown_keys_of_what_does_not_say_its_kind_cost_as_little(
+def test_ten_thousand_unknown_keys_without_a_kind_cost_as_little(
     condition: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked_up = []
@@ -683,7 +683,7 @@ def places(value: object, way: str = "") -> list[str]:
 
 @given(st.sampled_from(places(complete())), JSON)
 @settings(max_examples=30, deadline=None)
-def test_whatever_is_sent_is_judged_and_never_breaks(path: str, value: object) -> None:
+def test_any_input_is_validated_without_an_exception(path: str, value: object) -> None:
     reading = read_strategy(complete(**{path: value}))
     for error in (*reading.errors, *reading.incomplete):
         assert error.field.startswith(STEP_NAMES)
@@ -700,7 +700,7 @@ def test_a_broker_holds_no_control_character(broker: str) -> None:
 
 
 @pytest.mark.parametrize("value", ["x" * 100_000, [0] * 100_000, {"a": "x" * 500}])
-def test_a_large_value_is_told_too(value: object) -> None:
+def test_a_large_value_is_reported_too(value: object) -> None:
     assert only_error(complete(executionSettings__broker=value)).value is value
 
 

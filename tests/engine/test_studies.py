@@ -52,11 +52,11 @@ def test_defaults() -> None:
         (MonteCarloConfig, {"ruinThreshold": 0}, "ruinThreshold"),
     ],
 )
-def test_what_is_wrong_is_named(kind: Any, sent: dict[str, Any], field: str) -> None:
+def test_errors_are_named(kind: Any, sent: dict[str, Any], field: str) -> None:
     assert errors(kind, **sent)[0] == field
 
 
-def test_a_grid_over_the_most_runs_is_a_fault_and_a_random_search_is_none() -> None:
+def test_a_grid_over_the_most_runs_is_an_error_and_a_random_search_is_not() -> None:
     sent = {"parameters": [STOP], "maxRuns": 3}
     assert [error.field for error in size_errors(parse_config(OptimizationConfig, sent))] == [
         "maxRuns"

@@ -59,7 +59,7 @@ def test_cells_without_a_set_are_empty() -> None:
 @pytest.mark.parametrize(
     ("counts", "objectives"), [({"fast": 1}, [1.0]), ({"fast": 3}, [nan, nan, nan])]
 )
-def test_there_is_no_map_of_one_value_or_of_no_objective(
+def test_one_value_or_no_objective_gives_no_map(
     counts: dict[str, int], objectives: list[float]
 ) -> None:
     sets = range(len(objectives))

@@ -229,7 +229,7 @@ def parts(value: object) -> Iterator[BaseModel]:
 
 
 @pytest.mark.parametrize("row", CATALOGUE.values(), ids=list(CATALOGUE))
-def test_every_parameter_of_an_indicator_is_said(row: Indicator) -> None:
+def test_the_summary_names_every_parameter_of_an_indicator(row: Indicator) -> None:
     def said(**settings: object) -> str:
         operand = {"type": row.type, **settings}
         condition = {**LEVEL, "indicator": operand}
@@ -275,7 +275,7 @@ def test_an_algorithm_reads_as_plain_english() -> None:
     ]
 
 
-def test_a_draft_says_what_it_lacks_and_what_it_has() -> None:
+def test_a_draft_lists_its_settings_and_its_missing_fields() -> None:
     steps = complete(positionSizing={"method": "fixed_quantity"}, exitConditions={})
     summary = {step.step: step for step in summarize(steps)}
     assert [name for name, step in summary.items() if not step.is_complete] == [
@@ -298,7 +298,7 @@ def test_a_trailing_stop_that_is_off_may_lack_its_distance() -> None:
     )
 
 
-def test_steps_with_more_faults_than_are_told_are_not_read_as_others() -> None:
+def test_steps_with_errors_beyond_the_limit_count_as_unread() -> None:
     symbols = [f"NSE:{'X' * 60}{number}" for number in range(50)]
     steps = complete(
         basicInfo={"strategyType": "x", "timeframe": "x", "symbols": symbols},
@@ -308,7 +308,7 @@ def test_steps_with_more_faults_than_are_told_are_not_read_as_others() -> None:
     assert unread == ["basicInfo", "riskParameters"]
 
 
-def test_what_changed_is_said_field_by_field() -> None:
+def test_changes_are_listed_field_by_field() -> None:
     before = complete()
     stop = {"type": "points", "points": 12.5}
     after = {**before, "exitConditions": {**before["exitConditions"], "stopLoss": stop}}
@@ -322,7 +322,7 @@ def test_what_changed_is_said_field_by_field() -> None:
     )
 
 
-def test_of_conditions_the_ones_that_came_and_went_are_said_and_their_order() -> None:
+def test_added_removed_and_reordered_conditions_are_listed() -> None:
     def steps(*conditions: dict[str, Any]) -> tuple[StepSummary, ...]:
         return summarize(
             complete(entryConditions={"positionType": "long", "conditions": list(conditions)})

@@ -144,7 +144,7 @@ def test_a_day_that_the_month_does_not_have_is_part_of_the_strike() -> None:
         "A" * 100_000,
     ],
 )
-def test_what_is_no_symbol_says_why(text: str) -> None:
+def test_an_invalid_symbol_gets_a_reason(text: str) -> None:
     with pytest.raises(InvalidSymbol) as refused:
         parse_symbol(text)
     assert refused.value.reason.endswith(".")
@@ -159,9 +159,7 @@ def test_what_is_no_symbol_says_why(text: str) -> None:
         ("TCS", None, None),
     ],
 )
-def test_the_parts_that_could_be_read_are_told(
-    text: str, exchange: str | None, code: str | None
-) -> None:
+def test_the_parts_read_so_far_are_given(text: str, exchange: str | None, code: str | None) -> None:
     with pytest.raises(InvalidSymbol) as refused:
         parse_symbol(text)
     assert (refused.value.exchange, refused.value.code) == (exchange, code)

@@ -93,7 +93,7 @@ def test_the_average_position_is_the_symbols_own_return() -> None:
     assert average / average[0] == pytest.approx(own / own[0])
 
 
-def test_an_intraday_position_is_not_given_what_happened_over_night() -> None:
+def test_an_intraday_position_does_not_get_overnight_returns() -> None:
     evidence = walked(CROSS)
     (candles,), result = evidence.data.candles, evidence.result
     last = np.searchsorted(candles.time, result.ends, side="right") - 1
@@ -119,7 +119,7 @@ def test_where_both_apply_the_smaller_p_value_counts_for_both() -> None:
     assert short["pValue"] == pytest.approx(short["permutations"]["pValue"], abs=1e-6)
 
 
-def test_what_was_tried_before_counts_against_timing_too() -> None:
+def test_earlier_trials_count_against_timing_too() -> None:
     alone, among = (
         figures_of(walked(CROSS, seed=8, trials=trials))
         for trials in (THIS_ALONE, Trials(50, 1 / 30))

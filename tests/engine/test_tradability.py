@@ -86,7 +86,7 @@ def test_sold_options_are_in_doubt_while_their_margin_is_an_estimate() -> None:
     assert judged(evidence_of(OPTION, side="long", notes=ESTIMATE))[0] == PASS
 
 
-def test_a_capital_from_which_fills_are_large() -> None:
+def test_the_capital_at_which_fills_become_large() -> None:
     quantity, volume = np.arange(1.0, 21.0), np.full(20, 1000.0)
     # The second largest of twenty shares is 19 of 1,000.
     capital = largest_capital(quantity, volume, 1e5, USUAL_THRESHOLDS)

@@ -16,12 +16,12 @@ def test_a_sum_of_binary_fractions_shows_no_tail(unit: Unit) -> None:
     assert all_rounded(np.array([0.1 + 0.2]), unit) == [number]
 
 
-def test_no_negative_zero_is_told() -> None:
+def test_negative_zero_is_never_given() -> None:
     assert str(rounded(-1e-9, Unit.RUPEES)) == "0.0"
     assert str(all_rounded(np.array([-1e-9]), Unit.RUPEES)[0]) == "0.0"
 
 
-def test_every_figure_is_told_with_the_decimals_of_its_unit() -> None:
+def test_every_figure_has_the_decimals_of_its_unit() -> None:
     figures = dict.fromkeys(METRICS, 2 / 3)
     wire = round_for_wire(figures)
     assert long_numbers(figures)
@@ -38,7 +38,7 @@ def test_a_field_without_a_unit_of_its_own_has_that_of_the_field_it_stands_in() 
     assert "p5" not in FIELD_UNITS
 
 
-def test_what_is_no_fraction_stays_as_it_is() -> None:
+def test_values_that_are_not_fractions_stay_as_they_are() -> None:
     values = [12, True, "0.30000000000000004", None]
     assert str(round_for_wire({"profit": values})) == str({"profit": values})
 

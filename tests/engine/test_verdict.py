@@ -168,7 +168,7 @@ def test_a_reason_that_alone_is_possible_is_certain() -> None:
     assert not any(outcome.possible for outcome in outcomes)
 
 
-def test_what_the_result_does_not_tell_is_left_open_between_what_it_counted() -> None:
+def test_unstored_facts_leave_the_verdict_between_counted_reasons() -> None:
     """Cash pays for one position, and some prices exceed the allowed worth of one."""
     given, histories = two_symbols(riskParameters=DEAR)
     _, outcomes = verdicts(given, histories, 150.0)
@@ -187,7 +187,7 @@ def test_an_order_that_is_reached_was_refused_for_something_else() -> None:
     assert not any("limit_not_reached" in outcome.possible for outcome in outcomes)
 
 
-def test_an_order_that_is_not_reached_may_have_met_too_many_positions_first() -> None:
+def test_an_unreached_order_may_have_met_too_many_positions_first() -> None:
     """Another symbol's position was closed in that row; the result does not say whether at its
     open.
     """
@@ -298,7 +298,7 @@ def test_a_position_that_a_session_left_open_ignored_its_last_signal() -> None:
     assert not any(rejected.values())
 
 
-def test_the_signal_of_the_bar_that_ruins_the_account_is_told_so() -> None:
+def test_the_signal_of_the_bar_that_ruins_the_account_has_its_own_verdict() -> None:
     given = strategy(
         positionSizing={"method": "percentage_of_equity", "percentage": 100, "quantity": None},
         entryConditions={"positionType": "short", "conditions": [price("above", 50)]},
@@ -335,7 +335,7 @@ def test_an_opposite_signal_that_is_ignored_names_the_position() -> None:
     assert (outcomes[1].reason, outcomes[1].trade) == ("position_held", 0)
 
 
-def test_rule_7_at_a_breach_what_is_held_ignores_its_own_direction() -> None:
+def test_rule_7_at_a_breach_a_position_ignores_its_own_direction() -> None:
     """The loss of the third close is the limit; its signals do not count as rejected."""
     given = strategy(
         entryConditions={"positionType": "long", "conditions": [price("above", 10)]},

@@ -87,12 +87,12 @@ def test_any_number_of_threads_finds_the_same() -> None:
     assert alone[0].curve.tobytes() == three[0].curve.tobytes()
 
 
-def test_too_few_days_are_told_with_what_is_needed() -> None:
+def test_too_few_days_are_refused_with_the_needed_number() -> None:
     with pytest.raises(TooFewSessions, match="22 session days; 53 are needed"):
         walked(windows=50)
 
 
-def test_nothing_is_tested_once_the_money_is_gone() -> None:
+def test_tests_end_once_the_money_is_gone() -> None:
     """The margin allows five times the capital, and each fill loses 2 %."""
     steps = strategy(
         basicInfo={"timeframe": "5m"},

@@ -34,7 +34,7 @@ def test_less_than_a_day_to_test_is_too_little() -> None:
 
 
 @pytest.mark.parametrize("days", [1, 21])
-def test_what_is_needed_is_the_least_that_is_enough(days: int) -> None:
+def test_the_needed_days_are_the_least_that_are_enough(days: int) -> None:
     for windows in (2, 7, 50):
         for percent in range(10, 91):
             ratio, given = percent / 100, (windows, percent)

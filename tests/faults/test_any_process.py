@@ -56,7 +56,7 @@ def start_again(up: Service, *, at_once: bool) -> float:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_whatever_is_killed_the_service_answers_again_and_nothing_stays() -> None:
+def test_after_any_kill_the_service_recovers_and_leaves_no_trace() -> None:
     rng = random.Random(SEED)
     with service(BACKTEST_WORKERS="1") as up:
         up.manage("load_candles", "--sample")

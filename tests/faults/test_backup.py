@@ -104,7 +104,7 @@ def restored(path: Path, folder: Path) -> Service:
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_a_backup_under_load_has_what_was_acknowledged_and_its_copy_waits() -> None:
+def test_a_backup_under_load_has_all_acknowledged_writes_and_its_copy_waits() -> None:
     with shared_folder() as folder, receiving() as receiver:
         journals: list[list[Journal]] = []
         with service(directory=None, **SETTINGS) as up:

@@ -53,7 +53,7 @@ def clock_of(up: Service) -> str:
 
 
 @pytest.mark.parametrize("shift", [-25, 25, 40])
-def test_a_wrong_clock_is_told_and_harms_nobody(database: str, shift: int) -> None:
+def test_a_wrong_clock_is_reported_and_harmless(database: str, shift: int) -> None:
     with machine(database) as right, machine(database, shift=shift) as wrong:
         until(lambda: clock_of(wrong) != "", seconds=30)
         print(f"\n{clock_of(wrong)}")

@@ -165,7 +165,7 @@ def _require_signed_and_complete(receiver: Counted) -> None:
     assert list(places.values()) == [set(range(1, EVENTS // ALGORITHMS + 1))] * ALGORITHMS
 
 
-def test_events_are_those_of_the_changes_though_connections_are_cut() -> None:
+def test_events_match_the_changes_though_connections_are_cut() -> None:
     """Connections are cut before, in and after the transaction of a change, and between a claim and
     its send.
     """

@@ -49,7 +49,7 @@ def passed(limit: int, call: Callable[[int], int]) -> int:
 
 
 @pytest.mark.parametrize("path", [SIGN_UP, LOG_IN])
-def test_those_who_come_from_one_address(limited: Service, path: str) -> None:
+def test_many_clients_from_one_address(limited: Service, path: str) -> None:
     caller = Caller(limited.port, address="192.0.2.1")
     assert passed(5, lambda n: caller.call("POST", path, {}).status) == 5
 

@@ -45,7 +45,7 @@ def alice(up: Service) -> Caller:
     return caller
 
 
-def test_a_cut_network_is_told_within_eight_seconds_and_frees_the_threads(
+def test_a_cut_network_is_reported_within_eight_seconds_and_frees_the_threads(
     network: Network, up: Service, alice: Caller
 ) -> None:
     def read(_: int) -> tuple[int, float]:

@@ -66,7 +66,7 @@ def counts_of(caller: Caller, calls: int) -> list[int]:
     return left
 
 
-def test_a_frozen_redis_and_none_at_all_slow_nobody_down(
+def test_a_frozen_or_missing_redis_slows_nobody_down(
     up: Service, redis: tuple[subprocess.Popen[bytes], int]
 ) -> None:
     process, _ = redis

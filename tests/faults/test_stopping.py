@@ -104,7 +104,9 @@ def begin_to_send(caller: Caller, body: bytes) -> socket.socket:
     return connection
 
 
-def test_what_waits_is_answered_and_work_is_given_back_within_five_seconds(up: Service) -> None:
+def test_waiting_requests_are_answered_and_work_is_given_back_within_five_seconds(
+    up: Service,
+) -> None:
     client = Client(Caller(up.port), "stopper")
     client.sign_up()
     search = submit_search(client)

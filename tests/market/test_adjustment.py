@@ -42,7 +42,7 @@ def adjusted(timeframe: str, end: str = "2030-01-01") -> reading.AdjustedCandles
 
 
 @given(st.lists(st.tuples(st.integers(1, 30), st.sampled_from(RATIOS)), max_size=5))
-def test_each_bar_is_divided_by_the_ratios_of_the_days_after_it(
+def test_each_bar_is_divided_by_the_ratios_of_later_days(
     changes: list[tuple[int, Fraction]],
 ) -> None:
     bars = flat_candles([86400 * day for day in range(2, 28)], 120.0)
@@ -62,7 +62,7 @@ def test_without_a_change_the_very_bars_are_given() -> None:
 
 
 @pytest.mark.django_db
-def test_what_is_stored_stays_as_it_was_traded() -> None:
+def test_stored_bars_keep_their_traded_prices() -> None:
     bars = days("2024-01-01", 1000, 1010, 102, 103)
     store_candles(SBIN, "1d", bars)
     act("2024-01-03", 10)
@@ -82,7 +82,7 @@ def test_prices_are_in_the_terms_of_the_last_day_before_the_end() -> None:
 
 
 @pytest.mark.django_db
-def test_all_timeframes_of_a_symbol_are_in_the_same_terms() -> None:
+def test_all_timeframes_of_a_symbol_are_adjusted_alike() -> None:
     store_candles(SBIN, "1d", days("2024-01-01", 1000, 1010, 102))
     store_candles(SBIN, "15m", flat_candles([at("2024-01-02 09:15")], [1005.0]))
     act("2024-01-03", 10)
@@ -135,7 +135,7 @@ def test_rights_at_the_market_or_above_change_no_price(price: Decimal) -> None:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("kind", ["rights", "demerger"])
-def test_an_action_of_unknown_effect_changes_nothing_and_is_told(kind: str) -> None:
+def test_an_action_of_unknown_effect_changes_nothing_and_is_reported(kind: str) -> None:
     store_candles(SBIN, "1d", days("2024-01-01", 1000, 910))
     act("2024-01-02", 2 if kind == "rights" else 1, kind=kind)
     history = adjusted("1d")

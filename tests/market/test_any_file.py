@@ -237,7 +237,7 @@ def test_a_column_that_changes_nothing_is_named_and_left(tmp_path: Path, column:
     assert loaded.instruments[0].candles.volume.tolist() == [7, 8]
 
 
-def test_a_second_empty_column_of_volume_is_not_taken(tmp_path: Path) -> None:
+def test_a_second_empty_column_of_volume_is_ignored(tmp_path: Path) -> None:
     text = days("Volume", "Volume", rows=[["", "7"], ["", "8"]])
     assert load(tmp_path, text).instruments[0].candles.volume.tolist() == [7, 8]
 
@@ -271,7 +271,7 @@ def test_a_missing_volume_is_0_and_counted(tmp_path: Path) -> None:
     assert loaded.report.without_volume == 1
 
 
-def test_the_index_file_of_a_day_leaves_out_what_has_a_close_alone(tmp_path: Path) -> None:
+def test_the_index_file_of_a_day_skips_indices_with_only_a_close(tmp_path: Path) -> None:
     header = (
         "Index Name,Index Date,Open Index Value,High Index Value,Low Index Value,"
         "Closing Index Value,Points Change,Change(%),Volume,Turnover (Rs. Cr.),P/E,P/B,Div Yield\n"
@@ -290,7 +290,7 @@ def test_the_index_file_of_a_day_leaves_out_what_has_a_close_alone(tmp_path: Pat
 @pytest.mark.parametrize(
     "text", ["1.2.3", "1,23", "12,3456", "5ms", "1K2", "--5", "1,2345.0", "\u20ac5"]
 )
-def test_a_text_that_is_no_number_is_refused(tmp_path: Path, text: str) -> None:
+def test_an_invalid_number_is_refused(tmp_path: Path, text: str) -> None:
     rows = f"Date;Open;High;Low;Close;Volume\n2024-01-01;10;12;9;11.5;{text}\n"
     assert "is no number" in refusal(tmp_path, rows, timeframe="1d")
 
@@ -308,7 +308,7 @@ def test_a_single_day_decides_the_order_of_a_whole_file(tmp_path: Path) -> None:
     assert first == at("2024-01-02 00:00")
 
 
-def test_dates_that_fit_both_orders_are_day_first_and_said(tmp_path: Path) -> None:
+def test_ambiguous_dates_are_day_first_with_a_note(tmp_path: Path) -> None:
     loaded = load(tmp_path, dated(["01/02/2024", "02/02/2024", "05/02/2024"]))
     assert loaded.instruments[0].candles.time[0] == at("2024-02-01 00:00")
     assert loaded.report.assumed_day_first
@@ -449,7 +449,7 @@ def test_several_tickers_of_yfinance_are_all_loaded(tmp_path: Path) -> None:
     assert loaded.report.left_out == {"rows without a price": 1}
 
 
-def test_a_history_of_yfinance_tells_itself_by_its_splits(tmp_path: Path) -> None:
+def test_a_history_of_yfinance_is_recognised_by_its_splits(tmp_path: Path) -> None:
     text = days("Volume", "Dividends", "Stock Splits", rows=[["7", "0", "0"], ["8", "0", "2"]])
     assert load(tmp_path, text).report.prices == "adjusted"
 
@@ -561,7 +561,7 @@ def test_the_answer_of_yahoo_names_its_instrument_and_leaves_a_gap_out(tmp_path:
     assert "its ticker AAPL is none of NSE (.NS)" in refusal(tmp_path, foreign, "answer.json")
 
 
-def test_what_a_broker_said_instead_of_candles_is_shown(tmp_path: Path) -> None:
+def test_an_error_message_of_a_broker_is_shown(tmp_path: Path) -> None:
     answer = {
         "status": "failure",
         "data": "",

@@ -39,7 +39,7 @@ def test_no_bound_promises_more_than_there_is(timeframe: str) -> None:
 @pytest.mark.parametrize(
     ("timeframe", "error"), [("1m", 0.06), ("5m", 0.06), ("1h", 0.15), ("1d", 0.06)]
 )
-def test_what_a_simulation_reads_is_estimated(timeframe: str, error: float) -> None:
+def test_the_bars_of_a_simulation_are_estimated(timeframe: str, error: float) -> None:
     """The estimate misses a partial last hour of a session."""
     hold_quarter("NSE:SBIN")
     hold_quarter("NSE:INFY")
@@ -63,7 +63,7 @@ def test_plenty_is_seen_in_one_query_for_all_symbols(
         assert short(*symbols, timeframe="5m", within=2, total=202) == []
 
 
-def test_who_is_short_is_told_with_the_exact_counts() -> None:
+def test_symbols_with_too_few_bars_are_reported_with_exact_counts() -> None:
     hold_quarter("NSE:SBIN")
     store_candles("NSE:INFY", "1m", rising_minutes("2024-02-05 09:15", 45))
     assert short("NSE:SBIN", "NSE:INFY", "NSE:TCS", timeframe="15m", within=2, total=4) == [

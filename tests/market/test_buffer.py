@@ -160,7 +160,7 @@ def test_many_bars_at_once_go_into_blocks() -> None:
     assert len(read_all("1m")) == 1201
 
 
-def test_one_who_trades_sees_bars_that_are_over() -> None:
+def test_a_live_run_sees_only_finished_bars() -> None:
     receive(rising_minutes(f"{DAY} 09:15", 7))
     start = at(f"{DAY} 09:15")
 
@@ -177,7 +177,7 @@ def test_one_who_trades_sees_bars_that_are_over() -> None:
     ]
 
 
-def test_what_is_read_from_a_moment_on_is_what_all_of_history_says_of_it() -> None:
+def test_reading_from_a_moment_on_equals_reading_all_history() -> None:
     store_candles(SBIN, "1m", rising_minutes("2026-10-28 09:15", 375))
     store_candles(SBIN, "5m", rising_minutes("2026-10-29 09:15", 20, step=300, first_price=200))
     store_candles(SBIN, "1m", rising_minutes("2026-10-29 09:15", 375))

@@ -29,7 +29,7 @@ def test_without_a_master_of_derivatives_every_share_is_thought_to_have_some() -
     assert [close_of(symbol) for symbol in SHARES] == [EARLY] * 4
 
 
-def test_a_master_tells_of_its_exchange_which_have_some() -> None:
+def test_a_master_names_the_shares_of_its_exchange_with_derivatives() -> None:
     future("NSE:SBIN26AUGFUT", expiry=AUGUST, underlying="SBIN")
     future("MCX:SMALL26AUGFUT", expiry=AUGUST, underlying="SMALL", segment="commodity")
     master_of_derivatives()
@@ -37,7 +37,7 @@ def test_a_master_tells_of_its_exchange_which_have_some() -> None:
     assert calendar_of("NSE:SMALL") is calendars_of(SHARES)["NSE:SMALL"]
 
 
-def test_any_number_is_told_by_two_statements(
+def test_any_number_of_calendars_takes_two_statements(
     django_assert_num_queries: Callable[[int], Any],
 ) -> None:
     master_of_derivatives()

@@ -363,14 +363,14 @@ def rounded_up(rupees: Decimal) -> Decimal:
     return rupees.quantize(Decimal("0.01"), ROUND_HALF_UP)
 
 
-def test_there_are_vectors_enough_and_each_names_its_source() -> None:
+def test_there_are_enough_vectors_and_each_names_its_source() -> None:
     assert len(NOTES) >= 15
     assert len(VECTORS) >= 25
     assert all(vector.source and vector.expected for vector in VECTORS)
 
 
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: f"{vector.source}, {vector.symbol}")
-def test_the_engine_charges_what_the_source_says(vector: Vector) -> None:
+def test_the_engine_charges_the_amounts_of_the_source(vector: Vector) -> None:
     """The rulebook matches the source's last digit; the kernel charges each item of each fill
     rounded half up to the paisa.
     """

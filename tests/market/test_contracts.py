@@ -64,7 +64,7 @@ def terms(lot: int, *, tick: str | None = None, multiplier: str | None = None) -
     return DatedTerms(MARCH, lot, tick_size, unit, freeze_quantity=None, source="a test")
 
 
-def test_what_nobody_knows_has_the_engines_terms() -> None:
+def test_an_unknown_symbol_has_the_engines_terms() -> None:
     contract = rules("NSE:ABC").contract("NSE:ABC", at(100.0))
     assert (contract.lot, contract.multiplier, contract.margin, contract.tick) == (
         1,
@@ -120,7 +120,7 @@ def test_futures_lock_an_estimated_margin_and_say_so() -> None:
     assert "12 % is locked, a flat share of the contract's value" in note.message
 
 
-def test_the_product_decides_which_rates_hold() -> None:
+def test_the_product_decides_the_rates() -> None:
     keys = {
         product: rules("NSE:ABC", productType=product).contract("NSE:ABC", at(1.0)).segment
         for product in ("intraday", "delivery", "carryforward")
@@ -146,7 +146,7 @@ def test_charges_without_a_rate_on_the_first_day_are_told() -> None:
     )
 
 
-def test_an_index_is_not_charged_and_the_result_says_what_can_be_traded_instead() -> None:
+def test_an_index_has_no_charges_and_the_result_suggests_a_tradable_symbol() -> None:
     index = rules("NSE:NIFTY", InstrumentFacts(on_index=True, future="NSE:NIFTY26MARFUT"))
     (note,) = index.notes("NSE:NIFTY")
     assert (note.code, note.message) == (
@@ -194,7 +194,7 @@ def test_options_that_may_be_sold_say_how_little_is_locked() -> None:
     assert of_share.margin_underlying("NSE:SBIN26MAR800PE") is None  # nothing is sold
 
 
-def test_masters_decide_lots_by_date_and_which_shares_have_derivatives(db: None) -> None:
+def test_masters_decide_lots_by_date_and_shares_with_derivatives(db: None) -> None:
     symbols = ["NSE:SBIN", "NSE:SMALL", "NSE:SBIN26SEPFUT"]
     for symbol in symbols[:2]:
         equity(symbol)
@@ -224,7 +224,7 @@ def test_without_a_database_the_bundled_edition_and_the_sample_decide() -> None:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("symbol", ["NSE:INFY", "NSE:NIFTY", "NSE:UNLISTED"])
-def test_a_database_with_the_sample_alone_says_what_none_does(symbol: str) -> None:
+def test_a_database_with_only_the_sample_has_the_terms_of_an_empty_one(symbol: str) -> None:
     seed_sample()
     asked = strategy(basicInfo={"symbols": [symbol]})
     held = market_rules_of(asked, first=MARCH, last=MARCH)
@@ -254,7 +254,7 @@ def test_a_database_with_the_sample_alone_says_what_none_does(symbol: str) -> No
         ("MCX:CRUDEOIL25JUNFUT", "2025-06-30"),  # at the latest
     ],
 )
-def test_a_contract_that_no_master_lists_expires_as_its_name_tells(symbol: str, last: str) -> None:
+def test_a_contract_missing_in_all_masters_expires_by_its_name(symbol: str, last: str) -> None:
     day = date.fromisoformat(last)
     held = rules(symbol, InstrumentFacts(), day=day - 20 * DAY)
     contract = held.contract(symbol, at(100.0))
@@ -267,7 +267,7 @@ def test_a_contract_that_no_master_lists_expires_as_its_name_tells(symbol: str, 
 
 @pytest.mark.slow
 @pytest.mark.django_db
-def test_expiries_of_names_are_those_of_the_masters(market_data: Path) -> None:
+def test_expiries_from_names_agree_with_the_masters(market_data: Path) -> None:
     """They are compared with brokers' lists of 2024 to 2026, for each index and some shares."""
     wrong = {}
     for file in ("kite_nfo_nse_bse_2024-04.csv.gz", "kite_nfo_bfo_2026-08.csv.gz"):

@@ -66,7 +66,7 @@ def test_a_minute_that_was_not_seen_as_a_whole_makes_no_bar() -> None:
     assert ended(minutes, 300) == [{SBIN: (OPENING + 120, 103, 103, 103, 103, 10)}]
 
 
-def test_the_count_of_traded_units_begins_anew_each_day() -> None:
+def test_the_count_of_traded_units_restarts_each_day() -> None:
     minutes = MinuteBars(connected_at=OPENING - 86_400)
     send_ticks(minutes, (-50_000, 100, 9000), (5, 100, 30), (8, 100, 45))
     assert ended(minutes, 300)[-1][SBIN][-1] == 45

@@ -74,7 +74,7 @@ def test_bars_received_while_the_database_was_lost_are_stored_when_it_is_back(
     ]
 
 
-def test_it_keeps_so_many_bars_and_no_more(
+def test_the_follower_keeps_a_limited_number_of_bars(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(follower, "MOST_WAITING", 2)
@@ -83,7 +83,7 @@ def test_it_keeps_so_many_bars_and_no_more(
     assert "1 are dropped" in caplog.text
 
 
-def test_it_says_what_is_lost_when_it_ends(
+def test_the_follower_reports_its_lost_bars_at_the_end(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     Outage(monkeypatch, attempts=99)

@@ -240,7 +240,7 @@ def test_global_datafeeds_stamps_the_end_of_a_minute(tmp_path: Path, clock: str)
     assert loaded.report.shifted == 59 + shift
 
 
-def test_a_file_of_many_of_which_no_row_is_a_bar_is_refused(tmp_path: Path) -> None:
+def test_a_large_file_without_any_bar_is_refused(tmp_path: Path) -> None:
     header = "Symbol,Date,Open,High,Low,Close,Volume\n"
     rows = ["TCS,2024-01-01,1,1,1,1,-1", "SBIN,2024-01-01,1,1,1,1,-2"]
     with pytest.raises(BadCandleFile, match=r"no row is a bar: volume is no volume of 0 or more"):
@@ -269,7 +269,7 @@ def session(first: str, last: str, day: str) -> list[str]:
     ("first", "last", "shifted"),
     [("09:16", "15:30", 60), ("09:15", "15:30", 0), ("09:15", "15:29", 0), ("09:16", "15:29", 0)],
 )
-def test_stamps_at_the_end_of_bars_are_told_by_the_hours(
+def test_timestamps_at_the_end_of_bars_are_recognised_by_the_hours(
     tmp_path: Path, first: str, last: str, shifted: int
 ) -> None:
     rows = [row for day in ("2024-01-01", "2024-01-02") for row in session(first, last, day)]

@@ -149,7 +149,7 @@ def test_the_instrument_column_tells_the_symbol(
     ("name", "symbol"),
     [("SBIN_1m.csv", "NSE:SBIN"), ("BSE_SBIN_1m_2024.csv", "BSE:SBIN")],
 )
-def test_the_name_of_the_file_tells_the_symbol(tmp_path: Path, name: str, symbol: str) -> None:
+def test_the_name_of_the_file_gives_the_symbol(tmp_path: Path, name: str, symbol: str) -> None:
     path = write_file(tmp_path, HEADER + "\n".join(MINUTES), name)
     assert ImportedSeries(path).symbol == symbol
 
@@ -241,7 +241,7 @@ def test_empty_lines_above_the_header_are_lines_too(tmp_path: Path) -> None:
         ("Date,Open,High,Low,Last,Volume\n", "missing: close"),
     ],
 )
-def test_an_unknown_layout_names_what_is_there_and_what_is_missing(
+def test_an_unknown_layout_lists_present_and_missing_columns(
     tmp_path: Path, header: str, message: str
 ) -> None:
     assert message in refusal(tmp_path, *MINUTES, header=header)
@@ -264,7 +264,7 @@ def test_a_truncated_gzip_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"\xff\xfe\x00not parquet"])
-def test_a_file_that_is_no_parquet_is_refused(tmp_path: Path, content: bytes) -> None:
+def test_an_invalid_parquet_file_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "NIFTY_1m.parquet"
     path.write_bytes(content)
     with pytest.raises(BadCandleFile, match="is no Parquet file"):
@@ -313,7 +313,7 @@ def test_thin_trading_does_not_contradict_the_timeframe(tmp_path: Path) -> None:
     assert "tell no timeframe" in refusal(tmp_path, *rows)
 
 
-def test_one_bar_tells_no_timeframe(tmp_path: Path) -> None:
+def test_a_single_bar_gives_no_timeframe(tmp_path: Path) -> None:
     assert "tell no timeframe" in refusal(tmp_path, MINUTES[0])
 
 
@@ -395,6 +395,6 @@ def test_prices_are_the_floats_that_python_reads(tmp_path: Path) -> None:
     assert bars.close.tolist() == [float(price) for price in prices]
 
 
-def test_a_column_of_volume_with_nothing_in_it_is_no_volume(tmp_path: Path) -> None:
+def test_an_empty_column_of_volume_is_ignored(tmp_path: Path) -> None:
     rows = [f"2024-01-01 09:{15 + i},100,101,99,100," for i in range(3)]
     assert read(tmp_path, *rows).candles.volume.tolist() == [0, 0, 0]

@@ -47,7 +47,7 @@ def test_a_file_is_stored_and_reported(tmp_path: Path) -> None:
     assert [row["bars"] for row in reading.stored_timeframes("NSE:NIFTY")] == [21]
 
 
-def test_what_became_of_a_file_is_kept(tmp_path: Path) -> None:
+def test_the_outcome_of_a_file_is_stored(tmp_path: Path) -> None:
     path = write_file(tmp_path, HEADER + ROWS + "2024-01-01 09:40,0,0,0,1,0\n")
     load(path)
     kept = CandleFile.objects.get()
@@ -98,7 +98,7 @@ def test_prices_adjusted_by_their_source_do_not_mix_with_others(tmp_path: Path) 
     assert reading.read_bars("NSE:SBIN", "1d", start=0, end=2**33).close.tolist() == [7, 7]
 
 
-def test_what_a_load_stores_in_parts_replaces_only_what_was_there_before(
+def test_parts_of_a_load_replace_only_older_bars(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(loader, "_BATCH", 1)
@@ -109,7 +109,7 @@ def test_what_a_load_stores_in_parts_replaces_only_what_was_there_before(
     assert len(reading.read_bars("NSE:SBIN", "1m", start=0, end=2**33)) == 40
 
 
-def test_of_several_files_none_is_loaded_when_one_is_refused(tmp_path: Path) -> None:
+def test_one_refused_file_stops_the_load_of_all(tmp_path: Path) -> None:
     good = write_file(tmp_path, HEADER + ROWS, "SBIN_1m.csv")
     bad = write_file(tmp_path, HEADER + ROWS + "2024-01-01 09:40,x,1,1,1,1\n", "INFY_1m.csv")
     with pytest.raises(CommandError, match=r"INFY_1m\.csv: line 22: Open 'x' is no number"):
@@ -138,7 +138,7 @@ def test_strict_refuses_bars_outside_the_session(tmp_path: Path) -> None:
         load(path, "--strict")
 
 
-def test_hours_are_those_of_the_edition_that_is_loaded(tmp_path: Path) -> None:
+def test_hours_come_from_the_loaded_edition(tmp_path: Path) -> None:
     path = write_file(tmp_path, HEADER + ROWS + "2024-01-01 15:30,1,1,1,1,0\n")
     longer = "NSE,,2024-01-01,special,a longer day,09:15,15:31,a circular,\n"
     days = bundled_files()["days.csv"] + longer
@@ -146,7 +146,7 @@ def test_hours_are_those_of_the_edition_that_is_loaded(tmp_path: Path) -> None:
     assert "21 added" in load(path, "--strict")
 
 
-def test_hours_are_those_of_the_master_that_is_loaded(tmp_path: Path) -> None:
+def test_hours_come_from_the_loaded_master(tmp_path: Path) -> None:
     rows = "2026-08-03 15:00,1,1,1,1,1\n2026-08-03 15:15,1,1,1,1,1\n"
     path = write_file(tmp_path, HEADER + rows, "SMALL_15m.csv")
     strict = ("--strict", "--stamps", "start")

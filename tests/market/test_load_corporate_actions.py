@@ -135,7 +135,7 @@ def test_suggestions_are_a_file_that_can_be_loaded(tmp_path: Path) -> None:
         {},
     ],
 )
-def test_the_database_refuses_what_is_no_action(wrong: dict[str, Any]) -> None:
+def test_the_database_refuses_an_invalid_action(wrong: dict[str, Any]) -> None:
     good = {
         "symbol": "NSE:SBIN",
         "ex_date": date(2014, 11, 20),

@@ -21,7 +21,7 @@ def refused(*symbols: str, day: date = DAY, charges: str = "standard") -> dict[s
 
 
 @pytest.mark.django_db
-def test_what_is_known_is_not_refused() -> None:
+def test_a_known_symbol_is_not_refused() -> None:
     assert (
         refused(
             "NSE:SBIN",
@@ -49,7 +49,7 @@ def test_what_is_known_is_not_refused() -> None:
         ("BSE:SENSEX5026JUNFUT", "Its lot is not known"),
     ],
 )
-def test_what_the_rulebook_does_not_have_is_refused(symbol: str, reason: str) -> None:
+def test_a_symbol_outside_the_rulebook_is_refused(symbol: str, reason: str) -> None:
     assert reason in refused(symbol)[symbol]
     ends_as_a_future = symbol.startswith("MCX")
     assert (symbol in refused(symbol, charges="none")) == ends_as_a_future

@@ -70,7 +70,7 @@ def test_a_file_without_an_action_inside_is_of_unknown_kind(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("given", ["raw", "adjusted"])
-def test_a_file_whose_bars_do_not_tell_needs_a_word(tmp_path: Path, given: str) -> None:
+def test_a_file_without_evidence_of_its_kind_needs_an_option(tmp_path: Path, given: str) -> None:
     split("2024-01-03", 11, 10)
     text = days(1000, 1000, 955, 955)  # half a fall of 11 for 10
     with pytest.raises(CommandError, match="do not tell whether prices are adjusted"):
@@ -79,7 +79,7 @@ def test_a_file_whose_bars_do_not_tell_needs_a_word(tmp_path: Path, given: str) 
     assert kinds() == [(given == "adjusted", True)]
 
 
-def test_a_file_that_proves_another_kind_than_is_said_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_contradicts_the_stated_kind_is_refused(tmp_path: Path) -> None:
     split("2024-01-03")
     with pytest.raises(CommandError, match="so they are adjusted, not raw"):
         load(tmp_path, days(100, 101, 102, 103), prices=PriceKind.RAW)
@@ -113,7 +113,7 @@ def test_the_same_report_is_given_without_storing(tmp_path: Path) -> None:
     ("prices", "kind"),
     [((1000, 1010, 102, 103), (False, True)), ((100, 101, 102, 103), (True, True))],
 )
-def test_an_action_that_comes_later_judges_what_is_stored(
+def test_a_later_action_checks_stored_bars(
     tmp_path: Path, prices: tuple[float, ...], kind: tuple[bool, bool]
 ) -> None:
     load(tmp_path, days(*prices))
@@ -122,7 +122,7 @@ def test_an_action_that_comes_later_judges_what_is_stored(
     assert closes() == [100, 101, 102, 103]
 
 
-def test_an_action_that_contradicts_what_is_known_is_told(tmp_path: Path) -> None:
+def test_an_action_that_contradicts_stored_bars_is_reported(tmp_path: Path) -> None:
     split("2024-01-03")
     load(tmp_path, days(1000, 1010, 102, 103, 104, 105))
     [warning] = split("2024-01-05", 2)
@@ -130,7 +130,7 @@ def test_an_action_that_contradicts_what_is_known_is_told(tmp_path: Path) -> Non
     assert kinds() == [(False, True)]
 
 
-def test_an_action_in_a_gap_proves_nothing_and_is_told(tmp_path: Path) -> None:
+def test_an_action_in_a_gap_proves_nothing_and_is_reported(tmp_path: Path) -> None:
     load(tmp_path, days(100, 101, first=1) + "\n" + days(102, 103, first=20).partition("\n")[2])
     [warning] = split("2024-01-10", 2)
     assert warning == f"{SBIN} 1d: nothing tells whether its prices are adjusted"

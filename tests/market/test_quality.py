@@ -57,7 +57,7 @@ def test_long_runs_without_volume_are_dated_where_others_have_some(silent: int, 
     assert report.without_volume == silent
 
 
-def test_one_bar_has_nothing_wrong() -> None:
+def test_a_single_bar_has_no_faults() -> None:
     report = quality(of_days("2024-01-01"))
     counted = (
         report.missing_days,

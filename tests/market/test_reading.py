@@ -70,7 +70,7 @@ def test_loading_again_changes_nothing() -> None:
     assert list(CandleChunk.objects.values()) == before
 
 
-def test_overlapping_loads_keep_what_is_new_and_replace_what_differs() -> None:
+def test_overlapping_loads_add_new_bars_and_replace_different_ones() -> None:
     store_candles(SBIN, "1m", rising_minutes("2024-01-31 09:15", 10))
     corrected = flat_candles(
         [at("2024-01-31 09:14"), at("2024-01-31 09:15"), at("2024-01-31 09:16")],
@@ -89,7 +89,7 @@ def test_a_sample_is_not_mixed_into_real_bars() -> None:
     assert len(reading.stored_timeframes(SBIN)) == 1
 
 
-def test_nothing_is_held_of_an_unknown_symbol() -> None:
+def test_an_unknown_symbol_has_no_bars() -> None:
     assert len(read_all("15m")) == 0
     assert reading.stored_timeframes(SBIN) == []
     assert reading.count_bars(SBIN, "1m", start=0, end=2**33) == (0, 0)
@@ -110,7 +110,7 @@ def test_a_stored_day_beats_one_made_from_minutes() -> None:
     assert read_all("1d").close.tolist() == [777.0, 118.7]
 
 
-def test_each_day_takes_the_coarsest_timeframe_that_is_fine_enough() -> None:
+def test_each_day_uses_the_coarsest_sufficient_timeframe() -> None:
     store_candles(
         SBIN, "1m", chunks.concat(rising_minutes(f"2024-01-{d} 09:15", 375) for d in (30, 31))
     )
@@ -121,7 +121,7 @@ def test_each_day_takes_the_coarsest_timeframe_that_is_fine_enough() -> None:
     assert len(quarters) == 50
 
 
-def test_a_bar_that_the_data_have_not_finished_is_not_seen() -> None:
+def test_an_unfinished_bar_is_not_seen() -> None:
     store_candles(SBIN, "1m", rising_minutes("2024-01-31 09:15", 40))
     assert read_all("15m").time.tolist() == [at("2024-01-31 09:15"), at("2024-01-31 09:30")]
     assert len(read_all("1d")) == 0
@@ -173,7 +173,7 @@ def test_warmup_is_all_there_is_when_that_is_less() -> None:
     assert are_same_candles(read, held.slice(0, 10))
 
 
-def test_count_says_what_read_would_give() -> None:
+def test_count_equals_the_length_of_read() -> None:
     store_candles(
         SBIN,
         "1m",
@@ -204,7 +204,7 @@ def test_a_page_is_the_first_bars_from_a_moment_or_the_last_before_one() -> None
     assert are_same_candles(page(start=start, end=end, limit=500), held.slice(5, 22))
 
 
-def test_coverage_tells_each_timeframe() -> None:
+def test_coverage_lists_each_timeframe() -> None:
     store_candles(SBIN, "1d", flat_candles(days("2009-12-31", 2)))
     store_candles(SBIN, "1m", rising_minutes("2024-01-31 09:15", 375))
     assert reading.stored_timeframes(SBIN) == [

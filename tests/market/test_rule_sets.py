@@ -69,7 +69,7 @@ def test_faults_are_reported_with_file_and_line(name: str, row: str, message: st
     assert fault.message.find(message) >= 0, fault.message
 
 
-def test_every_fault_of_all_files_is_told_at_once() -> None:
+def test_all_errors_of_all_files_come_at_once() -> None:
     files = with_rows("days.csv", "NYSE,,2027-01-01,holiday,New Year,,,a circular,")
     files["charges.csv"] = "exchanges,rate\nNSE,1\n"
     del files["brokers.csv"]
@@ -102,7 +102,7 @@ def test_a_file_replaces_the_file_of_its_name_in_a_new_version(db: None) -> None
     assert held.charges == bundled_rule_set().charges
 
 
-def test_loading_what_is_in_force_changes_nothing(db: None) -> None:
+def test_loading_the_rulebook_in_force_changes_nothing(db: None) -> None:
     assert services.load_rule_set(files=bundled_files(), source="again", now=make.NOW) is None
     assert not RuleSetVersion.objects.exists()
 
@@ -128,7 +128,7 @@ def test_an_edition_loaded_before_funds_were_known_taxes_them_as_shares_as_it_di
     assert (amounts["transaction_tax"], amounts["depository_charge"]) == (Decimal(100), Decimal(13))
 
 
-def test_the_command_loads_a_file_and_says_what_is_not_known(db: None, tmp_path: Path) -> None:
+def test_the_command_loads_a_file_and_reports_unknown_facts(db: None, tmp_path: Path) -> None:
     path = tmp_path / "days.csv"
     path.write_text(bundled_files()["days.csv"] + HOLIDAY, encoding="utf-8-sig")
     said = StringIO()
@@ -145,7 +145,7 @@ def test_the_command_loads_a_file_and_says_what_is_not_known(db: None, tmp_path:
     assert "nothing changed" in said.getvalue()
 
 
-def test_the_command_refuses_what_is_no_rulebook(db: None, tmp_path: Path) -> None:
+def test_the_command_refuses_an_invalid_rulebook(db: None, tmp_path: Path) -> None:
     path = tmp_path / "fees.csv"
     path.write_text("a,b\n")
     with pytest.raises(CommandError, match=r"no fees\.csv; its files are charges\.csv"):

@@ -160,7 +160,7 @@ def test_a_row_that_names_the_underlying_wins_over_the_general_row() -> None:
         ("NSE:MON100", "overseas_etf", "0", "0", "0"),
     ],
 )
-def test_units_of_funds_are_taxed_by_what_they_hold(
+def test_taxes_on_units_of_funds_depend_on_their_holdings(
     symbol: str, kind: str, tax_buy: str, tax_sell: str, tax_intraday: str
 ) -> None:
     """The value is a lakh. Other charges are as on shares."""
@@ -241,7 +241,7 @@ def test_every_listed_fund_is_of_a_kind_that_has_rates_of_its_own() -> None:
         ("BSE:SENSEX24OCTFUT", "2024-10-01", "0"),
     ],
 )
-def test_the_exchange_takes_of_a_crore_what_its_circular_of_that_day_says(
+def test_the_exchange_fee_of_a_crore_matches_the_circular_of_the_day(
     symbol: str, day: str, crore: str
 ) -> None:
     assert exchange_fee(symbol, day) == Decimal(crore)
@@ -298,7 +298,7 @@ def test_a_sale_from_the_demat_account_pays_the_brokers_charge_with_gst(
     assert "depository_charge" not in amounts(bought_today)
 
 
-def test_nothing_else_pays_a_depository() -> None:
+def test_only_sales_in_delivery_pay_a_depository() -> None:
     side: Any
     product: Any
     for symbol, side, product in (
@@ -311,7 +311,7 @@ def test_nothing_else_pays_a_depository() -> None:
         assert "depository_charge" not in amounts(fill)
 
 
-def test_nothing_is_charged_on_an_index() -> None:
+def test_an_index_has_no_charges() -> None:
     basis = charge_basis_of(
         BOOK, "NSE:BANKNIFTY", product="delivery", broker="zerodha", is_index=True
     )
@@ -385,7 +385,7 @@ PLACES = (
     st.integers(1, 10**11),
     st.booleans(),
 )
-def test_the_kernel_charges_what_the_note_says(
+def test_the_kernel_charges_the_amounts_of_the_note(
     basis: ChargeBasis, side: OrderSide, day: date, paise: int, from_demat: bool
 ) -> None:
     """Values are in paise, as money is; the kernel's binary fractions round the same way."""

@@ -211,7 +211,7 @@ def test_the_engine_has_one_session_a_day_from_the_first_opening_to_the_last_clo
         ("MCX:GOLD19FEBFUT", "2019-01-02", False),
     ],
 )
-def test_a_close_is_certain_only_in_a_year_whose_holidays_are_listed(
+def test_a_close_is_certain_only_in_a_year_with_listed_holidays(
     symbol: str, day: str, certain: bool
 ) -> None:
     number = np.array([day_number(date.fromisoformat(day))], np.int32)

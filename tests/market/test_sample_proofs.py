@@ -82,7 +82,7 @@ def test_returns_do_not_tell_the_next_ones() -> None:
         assert min(shares) >= 0.95, series
 
 
-def test_moves_are_those_of_a_market(market_data: Path) -> None:
+def test_moves_look_like_a_market(market_data: Path) -> None:
     file = market_data / "NIFTY_1m_2024.csv.gz"
     _, real = read_one_series(file, ImportOptions(symbol="NSE:NIFTY"))
     made = [bars["NSE:NIFTY", "1m"] for bars in _markets(SEEDS[:20])]

@@ -108,7 +108,7 @@ def test_replacing_drops_the_generated_bars_of_one_timeframe_alone(sample: Candl
     assert not CandleChunk.objects.filter(timeframe="1d", synthetic=True).exists()
 
 
-def test_a_load_replaces_the_sample_only_if_that_is_said(sample: Candles) -> None:
+def test_a_load_replaces_the_sample_only_on_request(sample: Candles) -> None:
     series = {SBIN: days("06-30")}
     with pytest.raises(SampleInTheWay):
         services.append_all(series=series, timeframe="1d", now=NOW)
@@ -139,7 +139,7 @@ def test_weeks_and_days_made_of_generated_minutes_are_generated() -> None:
     assert "Prices are generated: NSE:SBIN until 30 June 2026, 15:29 IST." in notice
 
 
-def test_a_sample_is_not_mixed_into_what_followed_one(sample: Candles) -> None:
+def test_a_sample_is_not_mixed_into_later_bars(sample: Candles) -> None:
     receive(days("07-01"))
     with pytest.raises(writing.RealHistoryExists):
         store_candles(SBIN, "1d", sample, synthetic=True)

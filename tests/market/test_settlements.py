@@ -61,7 +61,7 @@ def test_contracts_on_an_index_settle_at_its_official_close() -> None:
 
 
 @pytest.mark.django_db
-def test_without_an_official_close_it_is_the_mean_of_the_last_minutes_and_is_noted() -> None:
+def test_without_an_official_close_the_mean_of_the_last_minutes_settles_with_a_note() -> None:
     hold(
         "NSE:NIFTY",
         "1m",
@@ -83,7 +83,7 @@ def test_else_it_is_the_last_close_of_the_index_or_of_the_contract_itself() -> N
 
 
 @pytest.mark.django_db
-def test_what_is_not_over_yet_decides_no_settlement() -> None:
+def test_an_unfinished_session_decides_no_settlement() -> None:
     hold("NSE:NIFTY", "1d", midnight(JANUARY), [25_031.40], 86_400)
     asked = strategy(basicInfo={"symbols": [FUTURE]})
     closes = midnight(JANUARY) + 15 * 3600 + 30 * 60

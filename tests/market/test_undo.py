@@ -76,7 +76,7 @@ def test_a_load_where_nothing_was_is_taken_away(tmp_path: Path) -> None:
     assert reading.stored_timeframes(SBIN) == []
 
 
-def test_a_sample_comes_back_with_what_followed_it(tmp_path: Path) -> None:
+def test_undo_restores_a_sample_with_its_later_bars(tmp_path: Path) -> None:
     load("--sample")
     later = rising_minutes("2026-07-01 09:15", 5)
     feeds.receive(timeframe="1m", series={INFY: list(rows_of(later))}, now=NOW)
@@ -104,7 +104,7 @@ def test_dropped_bars_come_back(tmp_path: Path) -> None:
     assert are_same_candles(stored(), before)
 
 
-def test_one_load_alone_can_be_undone(tmp_path: Path) -> None:
+def test_only_one_load_can_be_undone(tmp_path: Path) -> None:
     for count in (2, 3, 4):
         load(write_file(tmp_path, minutes(*range(1, count + 1)), "SBIN_1m.csv"))
     load("--undo")
@@ -195,7 +195,7 @@ def test_bars_that_waited_in_the_buffer_when_it_was_loaded_stay() -> None:
     assert are_same_candles(stored(), before)
 
 
-def test_actions_that_came_since_judge_what_is_put_back(tmp_path: Path) -> None:
+def test_newer_actions_check_restored_bars(tmp_path: Path) -> None:
     """The prices of the first file do not fall on the day of the bonus: they were adjusted."""
     dates = ("2024-03-01", "2024-03-04", "2024-03-05", "2024-03-06")
     level = HEADER + "".join(f"{day},100,100,100,100,1\n" for day in dates)
@@ -220,7 +220,7 @@ def test_a_load_of_long_ago_is_forgotten() -> None:
         undo()
 
 
-def test_what_is_kept_is_of_the_last_load_alone() -> None:
+def test_only_the_last_load_is_kept_for_undo() -> None:
     for hour in range(4):
         bars = rising_minutes("2024-01-31 09:15", 40, first_price=100 + hour)
         store(bars, hour=hour)

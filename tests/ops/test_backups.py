@@ -139,7 +139,7 @@ def test_the_backup_of_a_newer_version_is_refused(tmp_path: Path) -> None:
         restore(path)
 
 
-def test_a_machine_with_another_key_is_told_how_to_take_the_backups(
+def test_a_machine_with_another_key_gets_instructions_for_the_backups(
     tmp_path: Path, settings: Settings
 ) -> None:
     path, key = back_up(tmp_path), settings.SECRET_KEY
@@ -154,9 +154,7 @@ def test_a_machine_with_another_key_is_told_how_to_take_the_backups(
         restore(path)
 
 
-def test_a_key_that_waits_for_its_rotation_is_not_backed_up(
-    tmp_path: Path, settings: Settings
-) -> None:
+def test_a_key_that_is_not_rotated_yet_is_not_backed_up(tmp_path: Path, settings: Settings) -> None:
     InstalledKey.objects.create(
         fingerprint=encryption.key_fingerprint(settings.SECRET_KEY), since=make.NOW
     )
@@ -178,9 +176,7 @@ def test_a_dump_that_fails_leaves_no_file(tmp_path: Path, monkeypatch: pytest.Mo
     assert list(tmp_path.iterdir()) == []
 
 
-def test_without_pg_dump_it_says_what_to_install(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_pg_dump_gets_advice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PG_BIN", str(tmp_path))
     with pytest.raises(CommandError, match=r"install postgresql-client-\d+"):
         call_command("backup", str(tmp_path))

@@ -42,7 +42,7 @@ def test_body_in_pieces_arrives_whole() -> None:
     run(play())
 
 
-def test_client_that_goes_before_its_body_has_come_is_not_served() -> None:
+def test_a_client_that_leaves_before_its_body_is_complete_is_not_served() -> None:
     async def play() -> None:
         client = Client(b"a", b"never")
         client.pieces = []
@@ -91,7 +91,7 @@ def test_body_that_declares_too_much_is_refused_unread_through_every_layer() -> 
     run(play())
 
 
-def test_head_without_a_length_is_given_none() -> None:
+def test_head_without_a_length_stays_without_one() -> None:
     async def play() -> None:
         client = Client()
         await client.call(handler_of(lambda request: HttpResponse()), method="HEAD")

@@ -209,7 +209,7 @@ def test_data_of_another_version_is_named_and_kept(empty_dir: Path) -> None:
 
 
 @pytest.mark.parametrize("is_link", [True, False])
-def test_missing_data_is_no_reason_to_begin_anew(empty_dir: Path, is_link: bool) -> None:
+def test_missing_data_does_not_start_a_new_database(empty_dir: Path, is_link: bool) -> None:
     """It may be on an unmounted disk."""
     program = next(program_folders()) / "postgres"
     answer = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)

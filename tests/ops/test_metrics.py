@@ -53,7 +53,7 @@ def test_a_request_counts_under_its_route_and_not_under_its_address(api: Api, al
 
 
 @pytest.mark.django_db
-def test_what_clients_choose_freely_makes_no_new_series(api: Api) -> None:
+def test_values_chosen_by_clients_make_no_new_series(api: Api) -> None:
     api().get("/nothing/here")
     api().generic("BREW", "/healthz")
     samples()  # reading them is a request too
@@ -114,7 +114,7 @@ def test_a_lost_database_is_reported_beside_the_other_metrics() -> None:
         ("", {}),
     ],
 )
-def test_who_is_not_allowed_finds_no_such_page(api: Api, peer: str, header: dict[str, str]) -> None:
+def test_the_page_is_not_found_for_others(api: Api, peer: str, header: dict[str, str]) -> None:
     answer = api().get("/metrics", REMOTE_ADDR=peer, headers=header)
     assert_error(answer, 404, "NOT_FOUND")
 

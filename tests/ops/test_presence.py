@@ -132,7 +132,7 @@ def test_a_full_disk_is_a_concern_and_keeps_nobody_from_reading(settings: Settin
     assert presence.reason_to_rest() == "disk_full"
 
 
-def test_what_waits_is_counted_by_queue() -> None:
+def test_waiting_jobs_are_counted_by_queue() -> None:
     job_queue.enqueue("backtests.use_slot", queue="backtests", arguments=[{}, {}])
     with connection.cursor() as cursor:
         cursor.execute("UPDATE procrastinate_events SET at = at - interval '90 seconds'")
@@ -151,7 +151,7 @@ def test_what_waits_is_counted_by_queue() -> None:
     assert "backtests 1 jobs wait, the oldest for 0:01:" in status()
 
 
-def test_a_link_out_of_the_data_folder_is_said(settings: Settings, tmp_path: Path) -> None:
+def test_a_link_out_of_the_data_folder_is_reported(settings: Settings, tmp_path: Path) -> None:
     outside, folder = tmp_path / "outside", tmp_path / "data"
     outside.mkdir()
     folder.mkdir()

@@ -36,7 +36,7 @@ def test_a_failure_is_logged_once_and_the_next_call_is_tried(
     assert messages == ["the sweep fails and is tried again: nobody foresaw this"]
 
 
-def test_nothing_is_called_after_the_end() -> None:
+def test_no_call_happens_after_the_end() -> None:
     reaper = Reaper()
     with reaping(reaper, every=0.001):
         assert reaper.succeeded.wait(10)

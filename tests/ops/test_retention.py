@@ -31,7 +31,7 @@ def test_every_app_is_purged_and_counts_its_rows() -> None:
     }
 
 
-def test_it_comes_at_night_in_india_to_a_queue_that_is_worked() -> None:
+def test_retention_is_queued_at_night_in_india_on_a_worked_queue() -> None:
     registry = app.periodic_registry.periodic_tasks
     periodic = registry[tasks.purge.name, ""]
     assert periodic.task.queue in QUEUES["small"]

@@ -69,7 +69,7 @@ def readable(alice: User, endpoint: Endpoint) -> bool:
         return False
 
 
-def test_what_is_encrypted_is_read_with_a_fallback_and_rotated_to_the_new_key(
+def test_encrypted_values_are_read_with_a_fallback_and_rotated_to_the_new_key(
     settings: Settings, alice: User, encrypted: Endpoint
 ) -> None:
     use(settings, NEW)

@@ -84,7 +84,7 @@ def test_roles_that_cannot_run_are_refused(words: str, message: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_host_that_is_not_ours_is_named(data_dir: Path) -> None:
+def test_a_host_that_is_not_allowed_is_named(data_dir: Path) -> None:
     said = refusal(HOST="192.0.2.1", DATA_DIR=str(data_dir))
     assert "HOST=192.0.2.1: not an address of this machine" in said
 
@@ -117,7 +117,7 @@ def test_missing_postgres_programs_are_named(port: int, data_dir: Path) -> None:
         pytest.param(["kill_switch", "on", "--reason", "x"], marks=pytest.mark.slow),
     ],
 )
-def test_a_command_before_the_first_start_says_what_to_do(
+def test_a_command_before_the_first_start_gives_advice(
     words: list[str], never_started: str
 ) -> None:
     process = manage(*words, DATABASE_URL=never_started)
@@ -246,7 +246,7 @@ def counted_processes(port: int) -> dict[str, int]:
 @pytest.mark.slow
 @pytest.mark.timeout(180)
 @pytest.mark.usefixtures("service")
-def test_whichever_web_process_is_asked_tells_what_all_have_counted(port: int) -> None:
+def test_any_web_process_gives_the_counts_of_all(port: int) -> None:
     for _ in range(40):
         assert status(port, "/healthz") == 200
     counts = {counted(port, "/healthz") for _ in range(20)}
@@ -316,7 +316,7 @@ def test_a_machine_with_another_key_does_not_start(
     assert (work.communicate()[0].strip(), work.returncode) == (said, 1)
 
 
-def test_a_service_that_others_reach_says_what_is_too_weak(settings: Settings) -> None:
+def test_a_reachable_service_reports_its_weak_settings(settings: Settings) -> None:
     assert list(exposure_warnings()) == []
     settings.SERVES_LOOPBACK_ALONE = False
     passwords, mails = exposure_warnings()

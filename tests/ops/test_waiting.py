@@ -46,7 +46,7 @@ class Polls:
         return client, call
 
 
-def test_answer_waits_until_it_is_notified() -> None:
+def test_an_answer_waits_until_its_notification() -> None:
     async def play() -> None:
         polls = Polls()
         client, call = await polls.ask()

@@ -93,7 +93,7 @@ CHUNKS = b"2\r\n{}\r\n0\r\n\r\n"
         b"nonsense\r\n\r\n",
     ],
 )
-def test_what_could_be_read_in_two_ways_is_refused_and_the_connection_closed(
+def test_an_ambiguous_request_is_refused_and_the_connection_closed(
     port: int, request_bytes: bytes
 ) -> None:
     with closing(socket.create_connection(("127.0.0.1", port), timeout=30)) as connection:
@@ -167,7 +167,7 @@ def test_a_file_arrives_whole_and_in_ranges(port: int) -> None:
 
 
 @pytest.mark.slow
-def test_a_process_that_is_killed_is_replaced_and_none_is_refused_meanwhile() -> None:
+def test_a_killed_process_is_replaced_without_a_refused_request() -> None:
     """This holds with one process too: connections wait at the socket for its successor."""
     with serving() as (port, process):
         until(lambda: children(process.pid))
@@ -179,7 +179,7 @@ def test_a_process_that_is_killed_is_replaced_and_none_is_refused_meanwhile() ->
         assert second != first
 
 
-def test_each_process_has_a_processor_of_its_own() -> None:
+def test_each_process_has_its_own_processor() -> None:
     with serving(WEB_WORKERS="2") as (_, process):
         until(lambda: len(children(process.pid)) == 2)
         until(lambda: all(len(os.sched_getaffinity(pid)) == 1 for pid in children(process.pid)))
@@ -197,7 +197,7 @@ def test_child_processes_end_when_their_parent_is_killed() -> None:
 
 
 @pytest.mark.slow
-def test_what_is_being_sent_when_the_server_is_stopped_is_answered() -> None:
+def test_responses_in_progress_are_finished_when_the_server_is_stopped() -> None:
     with serving() as (port, process):
         exchange(port, b"GET /api/x" + HEAD + b"\r\n")  # the process serves by now
         with closing(socket.create_connection(("127.0.0.1", port), timeout=30)) as connection:

@@ -97,7 +97,7 @@ def working(site: Site) -> Iterator[subprocess.Popen[bytes]]:
 
 
 @pytest.mark.slow
-def test_it_works_on_when_each_of_its_connections_is_cut(site: Site) -> None:
+def test_a_worker_survives_a_cut_of_each_of_its_connections(site: Site) -> None:
     with working(site) as worker:
         until(site.listeners)
         site.does_a_job()
@@ -111,7 +111,7 @@ def test_it_works_on_when_each_of_its_connections_is_cut(site: Site) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seconds", [0.0, 4.0])
-def test_it_waits_for_a_database_that_is_away(site: Site, seconds: float) -> None:
+def test_a_worker_waits_for_a_missing_database(site: Site, seconds: float) -> None:
     with working(site) as worker:
         until(site.listeners)
         site.kill_database()
@@ -128,7 +128,7 @@ def test_it_waits_for_a_database_that_is_away(site: Site, seconds: float) -> Non
 @pytest.mark.slow
 @pytest.mark.parametrize("number", STOPS)
 @pytest.mark.parametrize("seconds", [0.5, 5.0])
-def test_it_ends_cleanly_on_sigterm_while_the_database_is_away(
+def test_a_worker_ends_cleanly_on_sigterm_while_the_database_is_away(
     site: Site, number: signal.Signals, seconds: float
 ) -> None:
     with working(site) as worker:
@@ -143,7 +143,7 @@ def test_it_ends_cleanly_on_sigterm_while_the_database_is_away(
 
 
 @pytest.mark.slow
-def test_it_takes_no_job_while_its_disk_is_nearly_full(site: Site) -> None:
+def test_a_worker_takes_no_job_while_its_disk_is_nearly_full(site: Site) -> None:
     environment = site.environment() | {"DISK_RESERVE_MEGABYTES": "1000000"}
     with (
         site.log.open("wb") as log,
@@ -165,7 +165,7 @@ def test_it_takes_no_job_while_its_disk_is_nearly_full(site: Site) -> None:
 
 
 @pytest.mark.slow
-def test_it_ends_well_when_it_never_had_a_database(site: Site) -> None:
+def test_a_worker_ends_cleanly_if_it_never_had_a_database(site: Site) -> None:
     environment = site.environment() | {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/nothing"}
     with subprocess.Popen(
         WORK, cwd=PROJECT, env=environment, stderr=subprocess.PIPE, text=True
@@ -211,7 +211,7 @@ def test_a_worker_ends_after_a_job_that_has_made_it_large(
 
 
 @pytest.mark.skipif(not MEMORY.exists(), reason="this system does not say")
-def test_memory_is_what_the_process_holds() -> None:
+def test_memory_is_the_resident_size_of_the_process() -> None:
     before = memory()
     held = b"1" * 300_000_000
     assert memory() - before > len(held) / 2048

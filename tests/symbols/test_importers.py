@@ -44,7 +44,7 @@ def test_each_kind_of_master_is_recognised_and_read(kind: str, tmp_path: Path) -
     assert master.read == len(named) + sum(master.rejections.counts.values())
 
 
-def test_what_is_not_carried_is_counted_by_its_reason(tmp_path: Path) -> None:
+def test_skipped_rows_are_counted_by_reason(tmp_path: Path) -> None:
     master = read(tmp_path / "kite.csv", master_files.KITE)
     name(master)
     assert master.rejections.counts == {
@@ -160,7 +160,7 @@ def test_a_monthly_option_expires_with_the_future_though_a_weekly_one_expires_la
         (master_files.UPSTOX_JSON.encode()[:-30], "cut off"),
     ],
 )
-def test_a_file_that_is_no_master_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
+def test_an_invalid_master_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "list"
     path.write_bytes(content)
     with pytest.raises(InvalidMaster, match=message):
@@ -173,7 +173,7 @@ def test_a_format_that_is_asked_for_must_fit(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("field", ["expiry", "strike", "lot_size", "tick_size"])
-def test_a_field_that_is_no_value_refuses_its_row_alone(tmp_path: Path, field: str) -> None:
+def test_an_invalid_field_refuses_only_its_row(tmp_path: Path, field: str) -> None:
     header, *rows = master_files.KITE.splitlines()
     whole = dict(zip(header.split(","), rows[6].split(","), strict=True))
     bad = ["x", "NaN", "1e400", "99999999999999", "-", "1.5.2"]

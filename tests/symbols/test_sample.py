@@ -37,7 +37,7 @@ def test_a_changed_fact_is_brought_up_to_date_and_a_switch_is_kept() -> None:
     assert (row.name, row.enabled) == ("Tata Consultancy Services Limited", False)
 
 
-def test_what_a_master_has_described_is_left_alone() -> None:
+def test_symbols_described_by_a_master_stay_unchanged() -> None:
     equity("NSE:TCS", name="From the master", sample=False)
     services.seed_sample()
     assert Instrument.objects.get(symbol="NSE:TCS").name == "From the master"

@@ -99,7 +99,7 @@ def test_a_lot_that_changes_is_dated_and_the_old_one_kept(seed: Seed) -> None:
     assert Instrument.objects.get().lot_size == 65
 
 
-def test_what_one_source_leaves_out_another_has_said(seed: Seed) -> None:
+def test_sources_complete_each_other(seed: Seed) -> None:
     seed(master_files.NSE, "--as-of", "2026-01-02")
     seed(master_files.KITE, "--as-of", "2026-01-02")
     row = Instrument.objects.get(symbol="NSE:MM")
@@ -124,7 +124,7 @@ def test_an_instrument_missing_from_the_master_is_delisted_until_it_is_listed_ag
     assert gone.valid_to is None
 
 
-def test_what_only_an_older_master_lists_cannot_be_traded(seed: Seed) -> None:
+def test_symbols_only_in_an_older_master_cannot_be_traded(seed: Seed) -> None:
     seed(shares("TCS"), "--as-of", "2026-01-05")
     assert "not listed" not in seed(shares("TCS", "GONE", tick="1"), "--as-of", "2025-01-02")
     verdict = services.check(symbol="NSE:GONE", now=timezone.now())
@@ -141,7 +141,7 @@ def test_an_expired_contract_stays_and_cannot_be_traded(seed: Seed) -> None:
     assert verdict.reason == "The contract expired on 2026-01-27."
 
 
-def test_a_master_keeps_what_an_operator_has_switched_off(seed: Seed) -> None:
+def test_a_master_keeps_instruments_switched_off_by_an_operator(seed: Seed) -> None:
     seed(shares("TCS"))
     Instrument.objects.update(enabled=False)
     seed(shares("TCS", tick="0.1"))
@@ -165,7 +165,7 @@ def test_a_master_that_looks_damaged_needs_force(seed: Seed, text: str, message:
     seed(text, "--force")
 
 
-def test_of_several_files_all_or_none_come_in(tmp_path: Path) -> None:
+def test_either_all_files_are_loaded_or_none(tmp_path: Path) -> None:
     good, bad = tmp_path / "good.csv", tmp_path / "bad.csv"
     good.write_text(shares("TCS"))
     bad.write_text("a,b\n")

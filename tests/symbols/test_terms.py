@@ -26,7 +26,7 @@ def dated_lots(**days: date) -> list[tuple[str, int]]:
     return [(str(row.valid_from), row.lot_size) for row in rows]
 
 
-def test_those_that_hold_on_a_day_of_the_range() -> None:
+def test_terms_hold_on_days_of_the_range() -> None:
     dates = {"_2021_01_01": 75, "_2023_05_01": 50, "_2024_04_26": 25, "_2025_01_01": 75}
     lots(equity("NSE:NIFTY"), **dates)
     assert dated_lots() == [("2024-01-01", 50), ("2024-04-26", 25)]
@@ -43,7 +43,7 @@ def test_without_dated_ones_the_instrument_s_own_hold() -> None:
     assert dated_lots() == [("2024-01-01", 40)]
 
 
-def test_of_a_symbol_that_nobody_knows_there_are_none() -> None:
+def test_an_unknown_symbol_has_no_terms() -> None:
     assert dated_lots() == []
 
 

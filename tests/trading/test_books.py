@@ -269,7 +269,7 @@ def at_limit(offset: float) -> dict[str, Any]:
     }
 
 
-def test_what_is_added_to_and_left_in_one_bar_was_held(alice: User) -> None:
+def test_an_add_and_an_exit_in_one_bar_trade_the_whole_quantity(alice: User) -> None:
     adds = {
         "method": "fixed_quantity",
         "quantity": 3,
@@ -303,7 +303,7 @@ def test_an_unfilled_order_gives_the_reason(
     assert (signal.followed, signal.reason) == (False, reason)
 
 
-def test_an_order_at_a_price_tells_it(alice: User) -> None:
+def test_a_priced_order_shows_its_price(alice: User) -> None:
     play(make_stepper(alice, executionSettings=at_limit(1)), (row(FLAT), LONG))
     order = Order.objects.get()
     assert (order.type, order.price) == ("limit", Decimal(99))
@@ -366,7 +366,7 @@ def test_a_contract_is_settled_when_it_expires(alice: User) -> None:
     assert not Position.objects.open().exists()
 
 
-def test_the_account_pays_what_a_run_loses_beyond_its_capital(alice: User) -> None:
+def test_the_account_pays_losses_beyond_the_capital_of_a_run(alice: User) -> None:
     """A short with all its money, and a market that doubles twice overnight."""
     short = {"method": "percentage_of_equity", "percentage": 100}
     risk = {"maxPositionSize": 10**9, "maxDailyLoss": 10**9, "maxOpenPositions": 1}
@@ -427,7 +427,7 @@ def test_many_runs_take_as_many_statements_as_one(alice: User, bob: User) -> Non
     assert statements([make_stepper(owner) for owner in (alice, bob, bob, alice)]) == few
 
 
-def test_what_waits_to_be_closed_is_read_as_the_engine_does() -> None:
+def test_waiting_closes_are_read_as_the_engine_does() -> None:
     position, order = np.zeros(1, records.POSITION)[0], np.zeros(1, records.ORDER)[0]
     for side in (1.0, -1.0):
         for reverse in (True, False):

@@ -74,7 +74,7 @@ def test_the_table_is_whole() -> None:
 
 
 @pytest.mark.parametrize(("status", "trigger", "outcome"), CELLS)
-def test_what_is_asked_does_what_the_table_says(
+def test_every_request_follows_the_table(
     api: Api, alice: User, status: str, trigger: str, outcome: str
 ) -> None:
     algorithm = algorithm_in(alice, status)

@@ -92,7 +92,7 @@ def test_candles_of_a_file_replace_a_sample_when_that_is_asked_for(tmp_path: Pat
     assert (row["bars"], "synthetic" in row) == (10, False)
 
 
-def test_it_waits_as_long_as_the_market_did_but_not_overnight() -> None:
+def test_the_feed_waits_as_long_as_the_market_did_but_not_overnight() -> None:
     bars = flat_candles([at("2026-10-29 15:28"), at("2026-10-29 15:29"), at("2026-10-30 09:15")])
     waits: list[float] = []
     moments = replay.replay_steps({SBIN: bars, TCS: bars.slice(1, 3)}, "1m")
@@ -152,7 +152,7 @@ def test_a_gap_with_candles_is_played_when_that_is_asked_for_alone(alice: User) 
     assert len(seen()) == 10
 
 
-def test_a_gap_without_candles_is_no_gap() -> None:
+def test_a_pause_without_candles_is_not_a_gap() -> None:
     store_candles(SBIN, "1m", rising_minutes("2026-10-29 09:15", 3))
     store_candles(SBIN, "1m", rising_minutes("2026-10-30 09:15", 3))
     feed("--symbols", SBIN, "--from", "2026-10-29", "--to", "2026-10-29", "--speed", "max")
@@ -210,7 +210,7 @@ def test_an_algorithm_without_bars_is_reported(alice: User) -> None:
     assert fed.algorithm_id not in message
 
 
-def test_what_came_in_before_today_is_folded() -> None:
+def test_bars_before_today_are_folded() -> None:
     yesterday, today = rising_minutes("2026-11-01 10:00", 5), rising_minutes("2026-11-02 09:15", 10)
     buffer.store_bars({SBIN: yesterday, TCS: today}, "1m", now=NOW)
     compact_nightly(timestamp=int(NOW.timestamp()))

@@ -23,7 +23,7 @@ def turn(state: str, reason: str = "bad data") -> str:
     return out.getvalue()
 
 
-def test_it_halts_trading_and_lets_it_go_on(api: Api, alice: User) -> None:
+def test_the_command_halts_and_resumes_trading(api: Api, alice: User) -> None:
     path = f"/api/trading/algorithms/{stopped_algorithm(alice).pk}/start"
     assert "halted for everybody since" in turn("on")
     assert_error(api(alice).post(path), 503, "SERVICE_UNAVAILABLE", reason="global_kill_switch")
@@ -31,7 +31,7 @@ def test_it_halts_trading_and_lets_it_go_on(api: Api, alice: User) -> None:
     assert api(alice).post(path).status_code == 200
 
 
-def test_each_use_is_on_record_as_the_command_line_s() -> None:
+def test_each_use_is_on_record_for_the_command_line() -> None:
     turn("on", "first")
     assert "first" in turn("on", "second")
     turn("off", "over")
@@ -51,7 +51,7 @@ def test_a_reason_is_needed(reason: str) -> None:
     assert not GlobalSwitch.objects.exists()
 
 
-def test_what_is_off_cannot_be_turned_off() -> None:
+def test_turning_it_off_twice_is_an_error() -> None:
     with pytest.raises(CommandError, match="off already"):
         turn("off")
     assert not AuditRecord.objects.exists()

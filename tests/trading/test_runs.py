@@ -23,7 +23,7 @@ def test_a_failed_algorithm_releases_its_capital_and_can_start_again(alice: User
     assert start(algorithm) != run
 
 
-def test_a_failure_is_in_the_history_and_told(alice: User) -> None:
+def test_a_failure_is_in_the_history_and_emits_an_event(alice: User) -> None:
     algorithm = algorithm_in(alice, "error")
     change = algorithm.status_changes.latest("id")
     assert (change.after, change.actor, change.reason) == ("error", "system", "no bars for an hour")
@@ -43,7 +43,7 @@ def test_a_failed_one_that_holds_positions_keeps_its_capital(alice: User) -> Non
 
 
 @pytest.mark.parametrize("status", ["draft", "stopped", "error"])
-def test_what_does_not_run_cannot_fail(alice: User, status: str) -> None:
+def test_a_stopped_algorithm_cannot_fail(alice: User, status: str) -> None:
     algorithm = algorithm_in(alice, status)
     with pytest.raises(WrongStatus):
         services.fail(algorithm=algorithm, reason="", now=LATER)
@@ -105,7 +105,7 @@ def test_there_is_one_global_switch() -> None:
         GlobalSwitch.objects.create(id=2)
 
 
-def test_what_a_user_had_goes_with_the_user(alice: User) -> None:
+def test_rows_of_a_user_are_deleted_with_the_user(alice: User) -> None:
     hold(start(stopped_algorithm(alice)))
     services.engage_kill_switch(owner=alice, reason="", close_positions=False, now=make.NOW)
     alice.delete()

@@ -50,7 +50,7 @@ def notices(listener: psycopg.Connection) -> set[tuple[str, str]]:
     return {(notice.channel, notice.payload) for notice in before_end}
 
 
-def test_each_change_of_an_account_notifies_of_its_owner(
+def test_each_change_of_an_account_notifies_its_owner(
     run: Run, alice: User, bob: User, listener: psycopg.Connection
 ) -> None:
     account = {("account_changed", alice.pk)}

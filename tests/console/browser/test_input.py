@@ -90,7 +90,7 @@ WITH_FORMS = (
 )
 
 
-def test_each_form_is_tried(browser: Browser, account: Trader) -> None:
+def test_every_form_is_tested(browser: Browser, account: Trader) -> None:
     with_forms = set()
     for pages, cookies in ((account.pages, account.cookies), (PUBLIC_PAGES, None)):
         window = browser.new_context(base_url=account.address, storage_state=cookies)
@@ -128,7 +128,7 @@ def is_answer(response: Response) -> bool:
     return request.is_navigation_request() or "hx-request" in request.headers
 
 
-def test_what_was_typed_is_text_on_every_page(browser: Browser, account: Trader) -> None:
+def test_user_input_is_text_on_every_page(browser: Browser, account: Trader) -> None:
     window = browser.new_context(base_url=account.address, storage_state=account.cookies)
     page = window.new_page()
     complaints = complaints_of(page)
@@ -149,7 +149,7 @@ def test_what_was_typed_is_text_on_every_page(browser: Browser, account: Trader)
     window.close()
 
 
-def test_a_problem_is_said_beside_the_field_as_one_types(page: Page, trader: Trader) -> None:
+def test_a_problem_is_shown_beside_the_field_while_typing(page: Page, trader: Trader) -> None:
     page.goto(trader.pages["steps"])
     field = page.locator('[name="entryConditions.conditions[0].indicator1.period"]')
     field.fill("0")

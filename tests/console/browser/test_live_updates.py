@@ -121,7 +121,7 @@ def test_another_tab_goes_on_when_the_one_that_reads_crashes(board: Board) -> No
     expect(other.locator("#live-table")).to_contain_text(text, timeout=15_000)
 
 
-def test_a_login_whose_streams_are_all_used_is_told_so_and_tries_again(board: Board) -> None:
+def test_a_login_with_all_streams_in_use_gets_a_notice_and_tries_again(board: Board) -> None:
     with ExitStack() as opened:
         for _ in range(MOST_STREAMS):
             opened.enter_context(board.stream())

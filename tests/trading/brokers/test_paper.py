@@ -85,9 +85,7 @@ def test_a_band_is_never_narrower_than_its_rupees() -> None:
     assert paper.is_outside_band("NSE:NIFTY26JAN24000CE", 25.05, last=5.0, day=day)
 
 
-def test_an_entry_that_is_refused_is_not_traded_later(
-    alice: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_refused_entry_is_not_traded_later(alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paper, "is_outside_band", lambda *_, **__: True)
     settings = steps_of("NSE:SBIN")["executionSettings"] | {"orderType": "limit"}
     stepper = make_stepper(alice, executionSettings=settings)
@@ -100,7 +98,7 @@ def test_an_entry_that_is_refused_is_not_traded_later(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_pace_holds_for_those_who_place_at_the_same_time() -> None:
+def test_the_pace_holds_for_concurrent_orders() -> None:
     run = start(make.algorithm(make.user("trader"), **steps_of("NSE:SBIN")))
     orders = orders_of(run, 24)
     begin = Barrier(4)

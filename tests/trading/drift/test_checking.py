@@ -90,7 +90,7 @@ def check(market_now: int = AFTER) -> dict[str, list[tuple[object, ...]]]:
     }
 
 
-def test_on_clean_data_there_is_none_and_each_kind_is_told(
+def test_clean_data_has_no_drift_and_each_kind_is_reported(
     api: Api, alice: User, run: Run, series: Mapping[str, Candles]
 ) -> None:
     client, path = api(alice), f"/api/trading/algorithms/{run.algorithm_id}/drift"
@@ -125,7 +125,7 @@ def test_a_session_is_compared_when_it_is_asked_for(api: Api, alice: User, run: 
     assert client.get(path, {"date": "2026-06-02"}).json()["status"] == "checked"
 
 
-def test_of_a_session_under_way_what_was_until_now_is_compared(
+def test_a_session_under_way_is_compared_up_to_now(
     api: Api, alice: User, series: Mapping[str, Candles]
 ) -> None:
     run, runner = started(alice, crossing_steps(SYMBOLS, "30m")), Runner()
@@ -144,7 +144,7 @@ def test_of_a_session_under_way_what_was_until_now_is_compared(
     assert not DriftReport.objects.exclude(through=None).exists()
 
 
-def test_of_a_session_that_was_entered_midway_there_is_none(
+def test_a_session_entered_midway_is_not_compared(
     alice: User, series: Mapping[str, Candles]
 ) -> None:
     started(alice, crossing_steps(SYMBOLS, "30m"), at=FIRST + 6 * LENGTH)
@@ -186,7 +186,7 @@ def test_an_entry_pending_beside_a_position_is_reported_alike(alice: User) -> No
     assert check() == {"2026-06-01": [], "2026-06-02": []}
 
 
-def test_an_entry_that_the_next_session_decides_is_no_difference(alice: User) -> None:
+def test_an_entry_decided_in_the_next_session_is_not_a_difference(alice: User) -> None:
     """It enters long on the first day and signals long again at each close, for three days at a
     time. The present position ignores the signal of the third close; the next open closes that
     position and follows the signal.
@@ -224,7 +224,7 @@ def test_an_entry_that_the_next_session_decides_is_no_difference(alice: User) ->
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("timeframe", ["1d", "30m"])
-def test_random_strategies_trade_on_paper_as_in_their_backtests_and_drift_tells_none(
+def test_random_strategies_trade_on_paper_as_in_their_backtests_without_drift(
     alice: User, timeframe: str
 ) -> None:
     """Entries are at most closes, exits come after some bars.
@@ -339,7 +339,7 @@ def come_late(bars: Candles) -> None:
 
 
 @pytest.mark.parametrize(("means", "reason"), [("pause", "paused"), ("close", "stopped")])
-def test_what_followed_from_somebody_stepping_in_says_so(
+def test_differences_after_an_intervention_are_marked(
     alice: User, series: Mapping[str, Candles], means: str, reason: str
 ) -> None:
     run, runner = started(alice, crossing_steps(SYMBOLS, "30m")), Runner()

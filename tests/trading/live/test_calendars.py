@@ -73,7 +73,7 @@ def test_an_hour_s_row_closes_when_the_session_does(alice: User) -> None:
     assert not Position.objects.open().exists()
 
 
-def test_four_hours_before_the_start_are_those_that_a_backtest_reads(alice: User) -> None:
+def test_four_hours_before_the_start_equal_those_of_a_backtest(alice: User) -> None:
     """At 15:15 they were at 150, at 15:30 at 100."""
     master_of_derivatives()
     sma = {"type": "SMA", "period": 2, "timeframe": "4h"}

@@ -181,7 +181,7 @@ def test_a_stop_that_leaves_positions_leaves_them_their_exits(alice: User) -> No
 
 
 @pytest.mark.parametrize("before", ["failed", "switched off"])
-def test_positions_are_closed_at_the_open_after_that_was_asked_whatever_came_before(
+def test_positions_are_closed_at_the_open_after_the_request_whatever_came_before(
     alice: User, before: str
 ) -> None:
     market = Market([101, 102, 104, 105, 106, 107])
@@ -231,7 +231,7 @@ def test_no_run_enters_after_the_command_has_engaged_the_kill_switch(alice: User
     assert set(Signal.objects.values_list("followed", "reason")) == {(False, "kill_switch")}
 
 
-def test_what_a_deleted_algorithm_left_open_is_closed(alice: User) -> None:
+def test_positions_of_a_deleted_algorithm_are_closed(alice: User) -> None:
     market = Market([101, 101, 101, 102, 102])
     run = started(alice, always_in())
     market.go(2)
@@ -505,7 +505,7 @@ def test_a_fraction_of_a_share_is_settled_in_cash_at_the_open(alice: User, side:
     assert DailyLoss.objects.filter(day=date(2026, 6, 2)).exists()
 
 
-def test_what_a_fraction_won_is_of_its_position_s_trade(alice: User) -> None:
+def test_the_profit_of_a_fraction_belongs_to_its_trade(alice: User) -> None:
     """7 shares at 974.30 become ten and a half; all leave at 700: 7,350 less 6,820.10."""
     run = held_over(
         (2, 3),
@@ -534,7 +534,7 @@ def test_too_few_shares_for_one_are_sold_at_the_open(alice: User) -> None:
     assert trade.exit_time == moment(FIRST + DAY)
 
 
-def test_what_is_wanted_by_hand_is_done_at_the_next_row(alice: User) -> None:
+def test_manual_requests_are_done_at_the_next_row(alice: User) -> None:
     market = Market([101, 101, 101, 101, 101, 99, 99])
     started(alice, always_in())
     market.go()

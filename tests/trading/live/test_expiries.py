@@ -67,7 +67,7 @@ def settle() -> int:
     return expiry.insert_final_rows(now=make.NOW)
 
 
-def test_it_settles_at_its_last_close_when_no_bar_comes(market: Market) -> None:
+def test_a_contract_settles_at_its_last_close_if_no_bar_comes(market: Market) -> None:
     market.at(CLOSE + expiry.GRACE_SECONDS - 1)
     assert settle() == 0
     market.at(CLOSE + expiry.GRACE_SECONDS)
@@ -85,7 +85,7 @@ def test_it_settles_at_its_last_close_when_no_bar_comes(market: Market) -> None:
     assert DriftReport.objects.get().differences == []
 
 
-def test_what_a_contract_had_locked_is_free_as_in_the_backtest(alice: User) -> None:
+def test_money_locked_by_a_contract_is_freed_as_in_the_backtest(alice: User) -> None:
     """One position at a time: the share is bought when the future has settled."""
     future = june_future()
     equity(SHARE)
@@ -175,7 +175,7 @@ def test_where_a_row_did_not_settle_it_no_other_is_put(unknown: Market) -> None:
     assert settle() == 0
 
 
-def test_a_contract_that_no_master_knows_ends_on_the_day_that_its_name_tells(alice: User) -> None:
+def test_a_contract_missing_in_all_masters_ends_on_the_day_of_its_name(alice: User) -> None:
     """The last Tuesday of June 2026 is the 30th."""
     symbol = "NSE:NIFTY26JUNFUT"
     market = Market([101] * 25, symbol, first=LAST_SESSION)
@@ -185,7 +185,7 @@ def test_a_contract_that_no_master_knows_ends_on_the_day_that_its_name_tells(ali
     assert (trade.exit_reason, trade.exit_price) == ("expiry", Decimal(101))
 
 
-def test_it_settles_without_a_last_bar_too(alice: User) -> None:
+def test_a_contract_settles_without_a_last_bar_too(alice: User) -> None:
     symbol = "NSE:NIFTY26JUNFUT"
     market = Market([101] * 10, symbol, first=LAST_SESSION)
     started(alice, always_in(symbol, productType="carryforward"), at=LAST_SESSION)

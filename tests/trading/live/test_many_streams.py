@@ -71,7 +71,7 @@ def test_runners_that_take_turns_leave_the_books_of_one(alice: User) -> None:
     assert run.account.reserved == run.capital
 
 
-def test_a_runner_takes_a_share_of_what_waits_and_first_what_it_had_before() -> None:
+def test_a_runner_takes_a_share_of_waiting_streams_and_its_own_first() -> None:
     for first, second in product("ABCDEF", "ABCDE"):
         bar_streams.get_bar_stream([f"NSE:WALK{first}{second}"], "15m")
     BarStream.objects.update(wake_at=make.NOW)
@@ -105,7 +105,7 @@ def test_rows_of_many_streams_take_as_many_statements_as_those_of_few(alice: Use
     assert statements(SYMBOLS, 4) == statements(SYMBOLS[:4], 5)
 
 
-def test_what_goes_wrong_with_one_stream_stops_no_other(
+def test_an_error_in_one_stream_stops_no_other(
     alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     series = a_day_of(SYMBOLS[:3])

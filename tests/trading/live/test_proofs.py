@@ -61,7 +61,7 @@ def market_of(row: BarSnapshot) -> MarketRows:
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_nothing_is_entered_on_the_day_of_a_breach_on_2000_paths() -> None:
+def test_no_entry_on_the_day_of_a_breach_on_2000_paths() -> None:
     configuration = crossing_steps(
         ["NSE:SBIN"],
         "15m",

@@ -45,7 +45,7 @@ def test_a_row_waits_for_a_missing_bar_and_then_goes_without_it() -> None:
     assert np.isnan(row.bars[1]).all()
 
 
-def test_a_later_bar_says_that_none_is_missing() -> None:
+def test_a_later_bar_proves_that_none_is_missing() -> None:
     gap = [series(OPENING, OPENING + 300), series(OPENING + 300)]
     outlook = find_closed_rows(gap, "5m", CALENDARS, start=OPENING, now=OPENING + 600)
     assert [row.time for row in outlook.rows] == [OPENING, OPENING + 300]
@@ -126,7 +126,7 @@ def test_a_stream_gives_up_after_ten_missing_bars_of_one_or_more_sessions() -> N
     assert silent("1w", since=OPENING) == "08-10 00:00"
 
 
-def test_no_bar_is_late_in_a_session_whose_hours_nobody_knows() -> None:
+def test_no_bar_is_late_in_a_session_with_unknown_hours() -> None:
     friday, muhurat = at("2026-11-06 15:30"), at("2026-11-08 12:00")
     assert silent("15m", since=friday, now=muhurat) == "11-09 11:45"
     assert silent("1d", since=friday) == "11-23 15:15"

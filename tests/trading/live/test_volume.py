@@ -34,7 +34,7 @@ RISING = {
 
 
 @pytest.mark.parametrize("silent_days", [2, 1])
-def test_nothing_is_traded_by_volume_until_there_is_some(alice: User, silent_days: int) -> None:
+def test_orders_by_volume_wait_until_there_is_some(alice: User, silent_days: int) -> None:
     bars = random_candles(3, session_starts(2, LENGTH))
     silent = bars.time < FIRST + silent_days * DAY
     bars = replace(bars, volume=frozen(np.where(silent, 0.0, bars.volume)))

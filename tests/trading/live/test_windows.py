@@ -128,7 +128,7 @@ def test_a_stored_week_with_a_split_is_left_for_its_days(alice: User) -> None:
     assert not enters(run, start=june, end=june + 4 * DAY)
 
 
-def test_stored_days_come_before_those_that_rows_make(alice: User) -> None:
+def test_stored_days_come_before_days_made_of_rows(alice: User) -> None:
     starts = session_starts(4, LENGTH)
     midnights = [start - 33_300 for start in starts[::25]]
     store_bars({SHARE: flat_candles(starts, 101.0)}, "15m")
@@ -174,7 +174,7 @@ def test_rows_after_days_that_came_adjusted_are_adjusted_by_later_splits(alice: 
     assert enters(run, start=FIRST - 33_300, end=FIRST + 4 * DAY)
 
 
-def test_what_is_loaded_while_a_run_lives_counts_from_the_next_day_on(alice: User) -> None:
+def test_bars_loaded_during_a_run_count_from_the_next_day_on(alice: User) -> None:
     starts = session_starts(2, LENGTH)
     store_bars({SHARE: flat_candles(starts, 101.0)}, "15m")
     started(alice, above(30))
@@ -228,7 +228,7 @@ def test_an_indicator_window_is_rebuilt_on_the_next_day(alice: User) -> None:
     assert closes(kept) == closes(made)
 
 
-def test_a_row_that_a_turn_had_no_time_for_is_not_kept(
+def test_a_row_skipped_for_lack_of_time_is_not_kept(
     alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     starts, both = session_starts(1, LENGTH)[:3], [OTHER, SHARE]
