@@ -91,7 +91,7 @@ def test_a_link_works_once(api: Api, alice: User) -> None:
 
 
 @pytest.mark.parametrize("path", ["/account/verify/x", "/account/reset/x", "/account/address/x:y"])
-def test_a_link_that_nobody_was_sent_is_refused_on_a_page(api: Api, path: str) -> None:
+def test_an_unknown_link_is_refused_on_a_page(api: Api, path: str) -> None:
     response = Client().get(path)
     assert response.status_code == 422
     assert response["Content-Type"].startswith("text/html")
@@ -118,7 +118,7 @@ def test_a_verified_address_is_not_verified_again(api: Api, verified: User) -> N
     assert_error(response, 422, "UNPROCESSABLE_ENTITY")
 
 
-def test_an_address_that_changed_meanwhile_is_not_verified(api: Api, alice: User) -> None:
+def test_an_address_changed_in_the_meantime_is_not_verified(api: Api, alice: User) -> None:
     api(alice).post("/api/auth/verification")
     (path,) = send_mails()
     User.objects.filter(pk=alice.pk).update(email="other@example.com")
@@ -156,7 +156,7 @@ def test_a_reset_ends_all_sessions_and_keys_if_asked(api: Api, alice: User) -> N
     assert api().post("/api/auth/login", body).status_code == 200
 
 
-def test_keys_stay_unless_it_is_asked(api: Api, alice: User) -> None:
+def test_a_password_reset_keeps_api_keys_by_default(api: Api, alice: User) -> None:
     api(alice).post("/api/auth/keys", {"name": "A key", "scopes": ["read"]})
     api().post("/api/auth/password-reset", {"email": alice.email})
     (path,) = send_mails()
@@ -210,7 +210,7 @@ def test_both_addresses_confirm_a_change(api: Api, verified: User, first: int) -
     assert [sent.to for sent in mail.outbox] == [["alice@example.com"]]
 
 
-def test_a_later_change_takes_the_place_of_an_earlier_one(api: Api, verified: User) -> None:
+def test_a_later_change_replaces_an_earlier_one(api: Api, verified: User) -> None:
     earlier = change_address(api, verified, "first@example.com")
     change_address(api, verified, "second@example.com")
     assert {Client().post(path).status_code for path in earlier} == {422}
@@ -238,7 +238,7 @@ def test_one_used_link_and_its_repetition_change_no_address(api: Api, verified: 
     assert b"is changed" in Client().post(take).content
 
 
-def test_an_address_that_somebody_took_meanwhile_is_refused(api: Api, verified: User) -> None:
+def test_an_address_taken_in_the_meantime_is_refused(api: Api, verified: User) -> None:
     paths = change_address(api, verified)
     Client().post(paths[0])
     User.objects.create_user(
@@ -330,7 +330,7 @@ def test_an_account_sends_three_strangers_a_mail_in_an_hour(api: Api, alice: Use
     assert sent_to_strangers == 3
 
 
-def test_a_link_is_sent_again_while_it_lives(api: Api, alice: User) -> None:
+def test_a_link_is_sent_again_while_it_is_valid(api: Api, alice: User) -> None:
     api(alice).post("/api/auth/verification")
     first = send_mails()
     api(alice).post("/api/auth/verification")
@@ -371,7 +371,7 @@ def test_a_mail_to_an_unverified_address_has_no_text_that_a_user_chose(
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("purpose", [LinkPurpose.RESET, LinkPurpose.VERIFY])
-def test_of_two_uses_at_once_one_wins(purpose: LinkPurpose) -> None:
+def test_of_two_concurrent_uses_one_succeeds(purpose: LinkPurpose) -> None:
     user = make.user("racer")
     mails.send_link(user, purpose, email=user.email, now=timezone.now())
     token = mails.signed(EmailLink.objects.get())

@@ -98,7 +98,7 @@ def shape(sql: str) -> str:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("path", [LOG_IN, RESET, ADMIN])
-def test_an_answer_costs_the_same_whether_there_is_an_account(
+def test_responses_cost_the_same_with_or_without_an_account(
     send: Send, alice: User, hashes: list[str], path: str, kind: str
 ) -> None:
     alice.set_password(make.PASSWORD)

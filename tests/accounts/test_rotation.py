@@ -50,7 +50,7 @@ def test_a_young_token_stays(holder: Holder) -> None:
     assert LoginSession.objects.get().previous_token_id == ""
 
 
-def test_an_old_one_is_replaced(holder: Holder) -> None:
+def test_an_old_refresh_token_is_replaced(holder: Holder) -> None:
     second = holder.successor(holder.first, DUE)
     assert second != holder.first
     assert holder.refresh(second, DUE + ROTATED_AFTER) is None
@@ -189,11 +189,11 @@ def race(rounds: int) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_fifty_at_once_one_makes_the_successor() -> None:
+def test_fifty_concurrent_refreshes_make_one_successor() -> None:
     race(rounds=2)
 
 
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
-def test_of_fifty_at_once_one_makes_the_successor_every_time() -> None:
+def test_fifty_concurrent_refreshes_make_one_successor_every_time() -> None:
     race(rounds=20)

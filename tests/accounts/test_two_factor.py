@@ -113,7 +113,7 @@ def test_neither_secret_nor_codes_can_be_read_from_the_database(alice: User) -> 
     assert not digests & {code.replace("-", "") for code in codes}
 
 
-def test_turned_off_it_asks_for_nothing(api: Api, alice: User) -> None:
+def test_a_login_needs_no_code_once_it_is_turned_off(api: Api, alice: User) -> None:
     turn_on(alice)
     client = api(alice)
     assert client.delete(PATH).status_code == 204
@@ -157,7 +157,7 @@ def test_any_text_is_a_wrong_code(alice: User, code: str) -> None:
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("kind", ["one-time", "recovery"])
-def test_of_two_uses_of_a_code_at_once_one_wins(kind: str) -> None:
+def test_of_two_concurrent_uses_of_a_code_one_succeeds(kind: str) -> None:
     user = make.user("racer")
     totp, codes = turn_on(user)
     code = codes[0] if kind == "recovery" else code_of(totp)

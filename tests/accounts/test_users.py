@@ -72,6 +72,6 @@ def test_a_password_has_8_to_128_characters(password: str) -> None:
 
 
 @pytest.mark.parametrize("password", ["", "x" * 7, "x" * 129])
-def test_a_shorter_or_longer_one_is_refused(password: str) -> None:
+def test_a_shorter_or_longer_password_is_refused(password: str) -> None:
     with pytest.raises(ValidationError, match="8 to 128"):
         LengthValidator().validate(password)

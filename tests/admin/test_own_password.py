@@ -60,14 +60,14 @@ def test_a_strong_password_stays(alice: User) -> None:
     assert log_in(alice, make.PASSWORD).get("/admin/").status_code == 200
 
 
-def test_a_password_of_an_earlier_release_is_judged_at_the_login(olga: User) -> None:
+def test_a_password_of_an_earlier_release_is_checked_at_login(olga: User) -> None:
     User.objects.update(password_fits_operators=False)
     assert log_in(olga, make.PASSWORD).get("/admin/").status_code == 200
     olga.refresh_from_db()
     assert olga.password_fits_operators
 
 
-def test_a_browser_that_was_logged_in_before_the_promotion_is_led_there_too(
+def test_a_browser_logged_in_before_the_promotion_is_sent_there_too(
     promoted: User,
 ) -> None:
     client = Client()
@@ -93,7 +93,7 @@ def test_a_change_ends_all_sessions_and_is_mailed(api: Api, olga: User) -> None:
     assert [sent.subject for sent in mail.outbox] == ["Your password was changed"]
 
 
-def test_nobody_guesses_the_old_one_there(olga: User, settings: Settings) -> None:
+def test_the_old_password_cannot_be_guessed_there(olga: User, settings: Settings) -> None:
     settings.RATE_LIMITS = {"auth": None, "failures": "2/15m", "pages": None}
     client = log_in(olga, make.PASSWORD)
     for _ in range(2):
@@ -104,7 +104,7 @@ def test_nobody_guesses_the_old_one_there(olga: User, settings: Settings) -> Non
 @pytest.mark.parametrize(
     ("password", "fits"), [(WEAK, False), ("password1234", False), (STRONG, True)]
 )
-def test_every_way_to_a_password_notes_whether_it_would_do(
+def test_every_change_of_a_password_records_whether_it_meets_the_rules(
     api: Api, alice: User, password: str, fits: bool
 ) -> None:
     body = {"email": "new@example.com", "password": password, "name": "New"}

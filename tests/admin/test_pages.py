@@ -104,7 +104,7 @@ def test_times_are_shown_in_utc_to_the_second(operator: Client, alice: User) -> 
     assert "2026-11-02 04:00:00" in operator.get(page(AuditRecord, "changelist")).text
 
 
-def test_the_queue_is_shown_as_it_is(operator: Client, alice: User) -> None:
+def test_the_queue_page_shows_the_queue(operator: Client, alice: User) -> None:
     job_queue.enqueue("some.work", queue="small", arguments=[{"number": 7}])
     listed = operator.get("/admin/procrastinate/procrastinatejob/").text
     assert "some.work" in listed

@@ -87,7 +87,7 @@ def test_its_end_is_on_record(
     assert (record.object_id, record.details) == (olga.pk, {"reason": reason})
 
 
-def test_the_login_of_the_interface_in_the_same_browser_goes_on(olga: User) -> None:
+def test_the_login_of_the_interface_in_the_same_browser_continues(olga: User) -> None:
     browser = APIClient()
     body = {"email": olga.email, "password": make.PASSWORD, "sessionCookie": True}
     now = timezone.now()

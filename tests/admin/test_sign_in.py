@@ -65,9 +65,7 @@ def test_an_address_tries_as_often_as_at_the_interfaces_own_login(
     assert "Too many requests; try again in" in tries(olga.email, make.PASSWORD)
 
 
-def test_failures_of_an_account_count_wherever_they_come_from(
-    olga: User, settings: Settings
-) -> None:
+def test_failures_of_an_account_count_from_any_address(olga: User, settings: Settings) -> None:
     settings.RATE_LIMITS = {"auth": "20/15m", "failures": "2/15m", "pages": None}
     for address in ("198.51.100.1", "198.51.100.2"):
         assert "Too many requests" not in tries(olga.email, "wrong", address=address)

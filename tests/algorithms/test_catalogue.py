@@ -40,7 +40,7 @@ def test_values_of_a_row_pass_the_validator() -> None:
         assert fields == shown
 
 
-def test_the_defaults_are_the_ones_that_apply() -> None:
+def test_the_documented_defaults_apply() -> None:
     for type in CATALOGUE:
         row, operand = row_of(type), read(type=type)
         for item in row["parameters"]:
@@ -50,7 +50,7 @@ def test_the_defaults_are_the_ones_that_apply() -> None:
         assert operand.source == (row["sources"] or ["close"])[0]
 
 
-def test_every_output_and_source_is_taken_and_no_other() -> None:
+def test_exactly_the_listed_outputs_and_sources_are_accepted() -> None:
     for type in CATALOGUE:
         row = row_of(type)
         for output in row["outputs"]:
@@ -64,7 +64,7 @@ def test_every_output_and_source_is_taken_and_no_other() -> None:
         assert refused_at(type=type, source="other") == ["source"]
 
 
-def test_a_parameter_is_taken_within_its_range_alone() -> None:
+def test_a_parameter_is_accepted_only_within_its_range() -> None:
     for type in CATALOGUE:
         row = row_of(type)
         for item in [*row["parameters"], {"name": "offset", **row["offset"]}]:

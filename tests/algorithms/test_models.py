@@ -20,7 +20,7 @@ from tests import make
         {"is_public": True},
     ],
 )
-def test_a_row_that_contradicts_itself_cannot_be(
+def test_the_database_refuses_a_contradictory_row(
     alice: User, columns: Mapping[str, object]
 ) -> None:
     rows = Algorithm.objects.filter(pk=make.algorithm(alice).pk)

@@ -105,7 +105,7 @@ def test_a_move_says_who_why_and_when(alice: User) -> None:
     assert (algorithm.status, algorithm.updated_at) == ("error", later)
 
 
-def test_of_two_that_read_the_same_row_one_moves_it(alice: User) -> None:
+def test_of_two_readers_of_a_row_one_moves_it(alice: User) -> None:
     algorithm = standing(alice, "active")
     other = Algorithm.objects.get(pk=algorithm.pk)
     services.change_status(

@@ -135,7 +135,7 @@ def test_another_users_runs_do_not_prevent_a_reset(api: Api, alice: User, bob: U
 
 
 @pytest.mark.parametrize("changes", [{"reserved": -1}, {"reserved": 11}, {"balance": -1}])
-def test_the_database_reserves_no_more_than_there_is(
+def test_the_database_never_reserves_more_than_the_balance(
     alice: User, api: Api, changes: dict[str, int]
 ) -> None:
     account = Account.objects.create(owner=alice, balance=10, opened_at=alice.created_at)

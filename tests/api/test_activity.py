@@ -153,7 +153,7 @@ def test_an_entry_that_waits_is_cancelled(api: Api, alice: User, holder: Stepper
     assert refused.json()["error"]["details"]["currentStatus"] == "cancelled"
 
 
-def test_an_exit_that_waits_goes_on(api: Api, alice: User, holder: Stepper) -> None:
+def test_a_waiting_exit_cannot_be_cancelled(api: Api, alice: User, holder: Stepper) -> None:
     play(holder, (BOTH, {SBIN: CLOSE_LONG}))
     exit = Order.objects.get(status="open", intent="exit")
     refused = api(alice).post(f"/api/trading/orders/{exit.pk}/cancel")

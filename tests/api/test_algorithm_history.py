@@ -93,7 +93,7 @@ def test_a_refused_save_is_not_in_the_history(api: Api, alice: User) -> None:
     assert len(history(api, alice, algorithm.pk)) == 1
 
 
-def test_the_history_of_a_copy_begins_with_where_it_is_from(api: Api, alice: User) -> None:
+def test_the_history_of_a_copy_begins_with_its_origin(api: Api, alice: User) -> None:
     source = make.algorithm(alice)
     copy = api(alice).post(f"{PATH}/{source.pk}/clone").json()
     [row] = history(api, alice, copy["id"])

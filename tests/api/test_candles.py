@@ -81,7 +81,7 @@ def test_dates_are_days_in_india_the_last_included(client: APIClient) -> None:
     assert [candle[0][:10] for candle in candles] == ["2024-01-30"] * 2 + ["2024-01-31"] * 2
 
 
-def test_with_from_the_first_candles_without_it_the_newest(client: APIClient) -> None:
+def test_candles_begin_at_from_or_else_end_with_the_newest(client: APIClient) -> None:
     store_candles("NSE:SBIN", "1m", rising_minutes("2024-01-31 09:15", 30))
     few = SBIN | {"limit": "2"}
     assert times(client.get(PATH, few | {"from": "2024-01-31"}).json()) == ["03:45", "03:46"]

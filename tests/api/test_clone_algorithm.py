@@ -92,7 +92,7 @@ def test_steps_that_rules_have_left_behind_are_copied_into_a_draft(api: Api, ali
     assert (body["status"], body["basicInfo"]) == ("draft", {"timeframe": "7m"})
 
 
-def test_the_original_stays_as_it_is(api: Api, alice: User) -> None:
+def test_the_original_is_unchanged(api: Api, alice: User) -> None:
     source = make.algorithm(alice, isTemplate=True, isPublic=True, **make.steps())
     before = Algorithm.objects.values().get(pk=source.pk)
     copy = clone(api, alice, source).json()

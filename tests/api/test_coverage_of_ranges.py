@@ -82,7 +82,7 @@ def test_22_bars_of_18_years_are_refused_at_once(api: Api, alice: User) -> None:
     assert not Backtest.objects.exists()
 
 
-def test_a_symbol_without_a_bar_is_refused_with_nothing_held(api: Api, alice: User) -> None:
+def test_a_symbol_without_a_bar_is_refused_with_an_empty_range(api: Api, alice: User) -> None:
     history("2024-01-01", 300)
     algorithm = daily(alice, MARUTI, "NSE:TCS")
     answer = api(alice).post(PATH, {"algorithmId": algorithm.pk, **WHOLE})
@@ -128,7 +128,7 @@ def test_little_history_is_warned_of_and_annual_metrics_use_the_stored_days(
     )
 
 
-def test_a_range_that_is_held_needs_no_warning(api: Api, alice: User) -> None:
+def test_a_stored_range_needs_no_warning(api: Api, alice: User) -> None:
     history("2024-01-01", 262)
     span = {"startDate": "2024-01-01", "endDate": "2024-12-31"}
     done = completed(api, alice, {"algorithmId": daily(alice, MARUTI).pk, **span})

@@ -77,7 +77,7 @@ def test_an_empty_body_makes_a_draft_with_a_number(post: Post, alice: User) -> N
     }
 
 
-def test_complete_steps_make_it_stopped_and_come_back_as_sent(post: Post) -> None:
+def test_complete_steps_make_a_stopped_algorithm_and_return_as_sent(post: Post) -> None:
     body = post(name="Cross", description="two\nlines", **make.steps()).json()
     assert (body["status"], body["active"], body["version"]) == ("stopped", False, 1)
     assert {name: body[name] for name in make.steps()} == make.steps()
@@ -85,7 +85,7 @@ def test_complete_steps_make_it_stopped_and_come_back_as_sent(post: Post) -> Non
 
 
 @pytest.mark.parametrize("step", list(make.steps()))
-def test_without_one_of_the_steps_it_is_a_draft(post: Post, step: str) -> None:
+def test_a_missing_step_makes_a_draft(post: Post, step: str) -> None:
     assert post(**make.steps(**{step: {}})).json()["status"] == "draft"
 
 
@@ -181,7 +181,7 @@ def test_several_faults_are_told_at_once(post: Post) -> None:
     }
 
 
-def test_a_mistyped_key_in_a_step_is_refused_with_the_one_meant(post: Post) -> None:
+def test_a_mistyped_key_in_a_step_is_refused_with_a_suggestion(post: Post) -> None:
     response = post(exitConditions={"stoploss": {"type": "percentage", "percentage": 1}})
     error = assert_error(response, 400, "VALIDATION_ERROR", field="exitConditions.stoploss")
     assert "did you mean stopLoss?" in error["message"]
@@ -190,7 +190,7 @@ def test_a_mistyped_key_in_a_step_is_refused_with_the_one_meant(post: Post) -> N
 @pytest.mark.parametrize(
     ("key", "meant"), [("entryCondition", "entryConditions"), ("descripton", "description")]
 )
-def test_a_mistyped_key_at_the_top_is_refused_with_the_one_meant(
+def test_a_mistyped_key_at_the_top_is_refused_with_a_suggestion(
     post: Post, key: str, meant: str
 ) -> None:
     error = assert_error(post(**{key: {}}), 400, "VALIDATION_ERROR", field=key)
@@ -262,7 +262,7 @@ def test_free_objects_keep_any_keys(post: Post) -> None:
     assert post(walkForwardConfig=config).json()["walkForwardConfig"] == config
 
 
-def test_a_name_comes_back_as_it_is_meant(post: Post) -> None:
+def test_a_name_is_returned_in_its_normal_form(post: Post) -> None:
     for name in ("<script>alert(1)</script>", "Robert'); DROP TABLE x;--", "%s%n{0}", "🚀" * 100):
         assert post(name=name).json()["name"] == name
     assert post(name="e\u0301").json()["name"] == "é"
@@ -281,7 +281,7 @@ def test_numbers_go_on_after_the_highest_ever(api: Api, alice: User, bob: User) 
     assert api(bob).post(PATH, {}).json()["name"] == "Algorithm #1"
 
 
-def test_a_request_that_is_repeated_makes_one(api: Api, alice: User) -> None:
+def test_a_repeated_request_makes_one_algorithm(api: Api, alice: User) -> None:
     client = api(alice)
     first, again = (client.post(PATH, {}, headers={"Idempotency-Key": "k"}) for _ in range(2))
     assert (first.status_code, again.content) == (201, first.content)

@@ -65,7 +65,7 @@ def test_every_answer_with_the_result_has_the_note(api: Api, alice: User, old: B
     assert note["message"] in client.get(f"{path}/report").content.decode()
 
 
-def test_pages_of_the_console_have_it(client: Client, alice: User, old: Backtest) -> None:
+def test_pages_of_the_console_have_the_note(client: Client, alice: User, old: Backtest) -> None:
     client.post("/app/sign-in", {"email": alice.email, "password": make.PASSWORD})
     for page in (
         f"/app/backtests/{old.pk}",
@@ -76,7 +76,7 @@ def test_pages_of_the_console_have_it(client: Client, alice: User, old: Backtest
         assert "engine version 12 made it" in client.get(page).content.decode(), page
 
 
-def test_a_comparison_has_it_for_the_one_it_is_about(api: Api, alice: User, old: Backtest) -> None:
+def test_a_comparison_has_the_note_for_its_backtest(api: Api, alice: User, old: Backtest) -> None:
     new = completed(alice, TRAIL)
     answer = api(alice).get(f"/api/backtests/compare?ids={old.pk},{new.pk}").json()
     assert [codes(row["notes"]) for row in answer["backtests"]] == [[CODE], []]
@@ -93,7 +93,7 @@ def test_a_run_without_a_trail_or_of_a_later_engine_has_no_notes(
     assert CODE not in codes(notes)
 
 
-def test_walk_forwards_that_an_algorithm_keeps_have_it(
+def test_stored_walk_forwards_of_an_algorithm_have_the_note(
     api: Api, alice: User, old: Backtest
 ) -> None:
     """Results of release 1.0 do not name their engine; their steps are those of their version."""

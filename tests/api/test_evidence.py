@@ -68,7 +68,9 @@ def made(api: Api, user: User, backtest: Backtest, query: str = "") -> Any:
     return api(user).get(path_of(backtest) + query).json()
 
 
-def test_the_first_call_has_it_made_once(api: Api, alice: User, backtest: Backtest) -> None:
+def test_the_first_call_computes_the_evidence_once(
+    api: Api, alice: User, backtest: Backtest
+) -> None:
     for _ in range(2):
         body = api(alice).get(path_of(backtest)).json()
         assert (body["status"], body["verdict"], body["sections"]) == ("queued", None, {})
@@ -206,7 +208,7 @@ def test_a_history_that_has_changed_is_an_error_that_says_so(
     )
 
 
-def test_a_client_can_wait_until_it_is_ready(api: Api, alice: User, backtest: Backtest) -> None:
+def test_a_client_can_wait_for_the_evidence(api: Api, alice: User, backtest: Backtest) -> None:
     response = api(alice).get(path_of(backtest), headers={"Prefer": "wait=5"})
     poll = get_long_poll(response)
     assert poll is not None
@@ -217,7 +219,7 @@ def test_a_client_can_wait_until_it_is_ready(api: Api, alice: User, backtest: Ba
     assert json.loads(poll.render())["status"] == "ready"
 
 
-def test_no_result_on_generated_candles_is_judged(
+def test_results_on_generated_candles_are_not_judged(
     api: Api, alice: User, backtest: Backtest
 ) -> None:
     CandleChunk.objects.filter(symbol="NSE:NIFTY").update(synthetic=True)

@@ -39,7 +39,7 @@ def test_every_call_refuses_a_form(
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_who_has_no_token_is_asked_for_one_first(api: Api, form: str) -> None:
+def test_a_form_without_a_token_is_unauthorized(api: Api, form: str) -> None:
     assert_error(send(api(), "POST", "/api/trading/algorithms", form), 401, "UNAUTHORIZED")
     assert_error(send(api(), "POST", "/api/unknown", form), 404, "NOT_FOUND")
 
@@ -55,7 +55,7 @@ def browser(alice: User) -> APIClient:
 
 @pytest.mark.parametrize("path", ["/api/auth/logout", "/api/auth/refresh-token"])
 @pytest.mark.parametrize("form", FORMS)
-def test_a_form_of_another_page_ends_and_renews_no_session(
+def test_a_form_of_another_site_neither_ends_nor_renews_a_session(
     browser: APIClient, path: str, form: str
 ) -> None:
     before = LoginSession.objects.values().get()

@@ -144,7 +144,7 @@ def test_after_a_day_a_key_is_free_again(post: Post, body: dict[str, Any]) -> No
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_many_with_one_key_at_once_one_is_done(
+def test_of_many_concurrent_requests_with_one_key_one_is_executed(
     api: Api, alice: User, body: dict[str, Any]
 ) -> None:
     clients = [api(alice) for _ in range(10)]
@@ -223,7 +223,7 @@ def key_of(user: User) -> APIClient:
 
 
 @pytest.mark.parametrize("secret_call", SECRETS, indirect=True)
-def test_a_secret_is_repeated_to_the_credential_that_got_it_and_to_no_other(
+def test_a_secret_is_repeated_only_to_its_credential(
     api: Api, alice: User, secret_call: tuple[str, dict[str, Any]]
 ) -> None:
     path, sent = secret_call

@@ -94,7 +94,7 @@ def test_scopes_are_stored_in_their_order(api: Api, alice: User) -> None:
         ("::ffff:203.0.113.0/120", "203.0.113.0/24"),
     ],
 )
-def test_a_key_is_accepted_from_its_networks_alone(
+def test_a_key_is_accepted_only_from_its_networks(
     api: Api, with_key: KeyClient, alice: User, sent: str, answered: str
 ) -> None:
     body = api(alice).post(PATH, GOOD | {"networks": [sent]}).json()
@@ -137,7 +137,7 @@ def test_an_expiry_is_given_in_utc(api: Api, alice: User, zone: str) -> None:
         "9999-12-31T23:59:59-23:59",
     ],
 )
-def test_an_expiry_is_a_moment_to_come(api: Api, alice: User, moment: object) -> None:
+def test_an_expiry_lies_in_the_future(api: Api, alice: User, moment: object) -> None:
     response = api(alice).post(PATH, GOOD | {"expiresAt": moment})
     assert_error(response, 400, "VALIDATION_ERROR", field="expiresAt")
     assert not ApiKey.objects.exists()
@@ -336,19 +336,19 @@ def test_a_key_cannot_use_account_calls(
     assert response["WWW-Authenticate"] == "Bearer"
 
 
-def test_past_its_time_it_is_expired(with_key: KeyClient, alice: User) -> None:
+def test_a_key_past_its_expiry_is_expired(with_key: KeyClient, alice: User) -> None:
     past = timezone.now() - timedelta(days=2)
     _, text = new_key(alice, now=past, expires_at=past + timedelta(days=1))
     assert_error(with_key(text).get("/api/trading/algorithms"), 401, "TOKEN_EXPIRED")
 
 
-def test_before_its_time_it_is_good(api: Api, with_key: KeyClient, alice: User) -> None:
+def test_a_key_before_its_expiry_is_valid(api: Api, with_key: KeyClient, alice: User) -> None:
     soon = wire_time(timezone.now() + timedelta(minutes=1))
     text = api(alice).post(PATH, GOOD | {"expiresAt": soon}).json()["key"]
     assert with_key(text).get("/api/trading/algorithms").status_code == 200
 
 
-def test_a_user_who_is_switched_off_has_no_use_for_it(with_key: KeyClient, alice: User) -> None:
+def test_a_disabled_user_cannot_use_a_key(with_key: KeyClient, alice: User) -> None:
     _, text = new_key(alice)
     User.objects.update(is_active=False)
     assert_error(with_key(text).get("/api/trading/algorithms"), 401, "UNAUTHORIZED")
@@ -384,7 +384,7 @@ def test_one_query_finds_the_owner(
     assert ApiKey.objects.get().last_used_at == now
 
 
-def test_a_new_password_leaves_it(with_key: KeyClient, api: Api, alice: User) -> None:
+def test_a_new_password_leaves_keys_valid(with_key: KeyClient, api: Api, alice: User) -> None:
     _, text = new_key(alice)
     body = {"currentPassword": make.PASSWORD, "newPassword": "another password"}
     api(alice).post("/api/auth/password", body)

@@ -28,7 +28,7 @@ def on(api: Api, user: User, body: object = None) -> Any:
     return api(user).post(PATH, body)
 
 
-def test_at_first_it_is_off(api: Api, alice: User) -> None:
+def test_the_switch_is_off_at_first(api: Api, alice: User) -> None:
     assert api(alice).get(PATH).json() == OFF
     assert not KillSwitch.objects.exists()
 
@@ -76,7 +76,7 @@ def status_of(algorithm: Algorithm) -> str:
     return Algorithm.objects.get(pk=algorithm.pk).status
 
 
-def test_while_it_is_on_nothing_starts_or_resumes(api: Api, alice: User, bob: User) -> None:
+def test_while_the_switch_is_on_nothing_starts_or_resumes(api: Api, alice: User, bob: User) -> None:
     stopped, paused = algorithm_in(alice, "stopped"), algorithm_in(alice, "paused")
     since = on(api, alice).json()["since"]
     for algorithm, verb in ((stopped, "start"), (paused, "resume")):
@@ -92,7 +92,7 @@ def test_turning_it_on_again_changes_nothing(api: Api, alice: User) -> None:
     assert again.json() == first.json()
 
 
-def test_turned_off_it_lets_start_again_and_resumes_nothing(api: Api, alice: User) -> None:
+def test_turning_it_off_allows_starts_and_resumes_nothing(api: Api, alice: User) -> None:
     algorithm, client = algorithm_in(alice, "active"), api(alice)
     on(api, alice)
     response = client.delete(PATH)
@@ -143,7 +143,7 @@ def test_a_wrong_body_is_refused(api: Api, alice: User, body: object, field: str
     assert not KillSwitch.objects.exists()
 
 
-def test_turning_it_is_on_record(api: Api, alice: User) -> None:
+def test_each_use_of_the_switch_is_on_record(api: Api, alice: User) -> None:
     on(api, alice, {"reason": "bad news"})
     api(alice).delete(PATH)
     turned = AuditRecord.objects.filter(object_type="killswitch").order_by("id")

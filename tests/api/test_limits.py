@@ -100,7 +100,7 @@ def test_a_disabled_limit_sends_no_headers(api: Api, alice: User, settings: Sett
     assert not set(NAMES) & set(response.headers)
 
 
-def test_when_nothing_can_be_counted_logins_wait_and_the_rest_goes_on(
+def test_without_counters_logins_wait_and_other_calls_continue(
     api: Api, alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*args: object, **options: object) -> None:

@@ -18,7 +18,7 @@ PATH = "/api/trading/indicators"
 LONGER = ["5m", "15m", "30m", "1h", "4h", "1d", "1w"]
 
 
-def test_the_document_shows_rows_of_it(api: Api, alice: User) -> None:
+def test_the_document_shows_rows_of_the_list(api: Api, alice: User) -> None:
     rows = {row["type"]: row for row in all_indicators(api(alice))}
     assert rows[examples.INDICATOR["type"]] == examples.INDICATOR
     assert examples.PATTERN in api(alice).get(PATH).json()["candlePatterns"]

@@ -58,7 +58,7 @@ def test_every_configuration_is_there_newest_first(api: Api, alice: User) -> Non
     }
 
 
-def test_the_current_one_is_the_algorithm_as_it_reads(api: Api, alice: User) -> None:
+def test_the_current_version_equals_the_algorithm(api: Api, alice: User) -> None:
     client = api(alice)
     created = client.post(PATH, {"basicInfo": {"timeframe": "5m"}}).json()
     [only] = client.get(f"{PATH}/{created['id']}/versions").json()["data"]

@@ -84,7 +84,7 @@ def test_unknown_wrong_and_switched_off_are_told_the_same(log_in: LogIn, alice: 
         (" alice@example.com ", make.PASSWORD),
     ],
 )
-def test_any_other_pair_of_strings_is_wrong_not_malformed(
+def test_any_other_pair_of_strings_is_wrong_and_not_malformed(
     log_in: LogIn, email: str, password: str
 ) -> None:
     response = log_in(email, password)
@@ -111,7 +111,7 @@ def test_unknown_keys_are_ignored(api: Api, alice: User) -> None:
     assert api().post(PATH, body).json()["user"]["role"] == "user"
 
 
-def test_a_form_of_another_site_cannot_log_a_browser_in(api: Api, alice: User) -> None:
+def test_a_form_of_another_site_cannot_log_in_a_browser(api: Api, alice: User) -> None:
     body = '{"email": "alice@example.com", "password": "' + make.PASSWORD + '"}'
     for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data"):
         assert_error(api().post(PATH, body, content_type=kind), 415, "VALIDATION_ERROR")
@@ -147,7 +147,7 @@ def test_every_login_costs_one_hash(
     assert len(hashed) == 1
 
 
-def test_a_password_that_changes_meanwhile_opens_nothing(
+def test_a_password_changed_during_a_login_opens_nothing(
     log_in: LogIn, alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The hash was compared in time, but the change has ended all sessions before this one."""

@@ -131,7 +131,7 @@ def test_swapped_tokens_do_not_log_out(log_out: LogOut, alice: User) -> None:
     assert not is_over(issued)
 
 
-def test_after_it_both_tokens_are_refused(log_out: LogOut, api: Api, alice: User) -> None:
+def test_after_a_logout_both_tokens_are_refused(log_out: LogOut, api: Api, alice: User) -> None:
     issued = opened(alice)
     log_out(issued.access)
     client = api()

@@ -58,7 +58,7 @@ def test_each_item_has_its_exact_and_its_rounded_amount_and_its_source(client: A
     assert items["brokerage"]["unsourced"].startswith("the beginning")
 
 
-def test_taxes_on_funds_depend_on_their_holdings(client: APIClient) -> None:
+def test_funds_are_taxed_by_the_kind_of_their_assets(client: APIClient) -> None:
     sale = {"side": "sell", "price": "100", "quantity": "1000", "date": "2025-06-02"}
     notes = {
         symbol: note(client, symbol=f"NSE:{symbol}", broker="none", **sale)

@@ -27,7 +27,7 @@ def segments(client: APIClient, exchange: str, day: str) -> dict[str, Any]:
     return {segment["segment"]: segment for segment in answer.json()["segments"]}
 
 
-def test_the_phases_of_each_segment_and_where_they_are_from(client: APIClient) -> None:
+def test_the_phases_of_each_segment_have_their_sources(client: APIClient) -> None:
     sessions = segments(client, "NSE", "2026-08-03")
     assert list(sessions) == ["shares_with_derivatives", "other_shares", "derivatives"]
     shares = sessions["shares_with_derivatives"]

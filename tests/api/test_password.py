@@ -35,7 +35,7 @@ def change(api: Api, alice: User) -> Change:
     return lambda **changed: client.post(PATH, GOOD | changed)
 
 
-def test_the_new_one_is_the_one_that_logs_in(change: Change, api: Api, alice: User) -> None:
+def test_only_the_new_password_logs_in(change: Change, api: Api, alice: User) -> None:
     response = change()
     assert response.status_code == 200
     assert response.json()["success"] is True
@@ -61,7 +61,7 @@ def test_every_other_session_ends_at_once(change: Change, api: Api, alice: User,
     )
 
 
-def test_a_new_session_replaces_the_one_that_changed_it(change: Change, api: Api) -> None:
+def test_a_new_session_replaces_the_old_one_after_a_change(change: Change, api: Api) -> None:
     response = change()
     assert_error(change(currentPassword=NEW), 401, "UNAUTHORIZED")
     client = api()
@@ -72,7 +72,7 @@ def test_a_new_session_replaces_the_one_that_changed_it(change: Change, api: Api
     assert LoginSession.objects.filter(ended_at=None).count() == 1
 
 
-def test_the_tenth_wrong_current_one_ends_the_session(change: Change, alice: User) -> None:
+def test_the_tenth_wrong_current_password_ends_the_session(change: Change, alice: User) -> None:
     for _ in range(9):
         change(currentPassword="wrong password")
     assert not LoginSession.objects.exclude(ended_at=None).exists()
@@ -82,14 +82,14 @@ def test_the_tenth_wrong_current_one_ends_the_session(change: Change, alice: Use
     assert AuditRecord.objects.filter(action=Action.PASSWORD_REJECTED).count() == 10
 
 
-def test_a_right_one_forgives_the_wrong_ones_before(api: Api, alice: User) -> None:
+def test_a_right_current_password_resets_the_failures(api: Api, alice: User) -> None:
     client = api(alice)
     for password in (*["a guess"] * 6, make.PASSWORD, *["a guess"] * 6):
         client.post("/api/auth/proof", {"password": password})
     assert not LoginSession.objects.exclude(ended_at=None).exists()
 
 
-def test_a_wrong_current_one_changes_nothing(change: Change, alice: User) -> None:
+def test_a_wrong_current_password_changes_nothing(change: Change, alice: User) -> None:
     opened(alice)
     error = assert_error(
         change(currentPassword="wrong password"), 400, "VALIDATION_ERROR", field="currentPassword"
@@ -107,7 +107,7 @@ def test_a_missing_or_empty_string_is_malformed(change: Change, field: str, bad:
 
 
 @pytest.mark.parametrize("new", ["seven77", "x" * 129])
-def test_a_new_one_keeps_to_the_rules_of_signing_up(change: Change, new: str) -> None:
+def test_a_new_password_follows_the_rules_of_signing_up(change: Change, new: str) -> None:
     response = change(newPassword=new)
     error = assert_error(response, 400, "VALIDATION_ERROR", field="newPassword")
     assert "value" not in error["details"]
@@ -128,7 +128,7 @@ def test_both_are_required(api: Api, alice: User) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_two_changes_at_once_one_is_made() -> None:
+def test_of_two_concurrent_changes_one_succeeds() -> None:
     user = make.user("racer")
     ready = Barrier(2)
 

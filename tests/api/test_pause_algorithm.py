@@ -43,7 +43,7 @@ def test_a_pause_is_in_the_history_and_emits_an_event(api: Api, alice: User) -> 
 
 
 @pytest.mark.parametrize("status", ["draft", "paused", "stopped", "error"])
-def test_only_an_active_one_can_be_paused(api: Api, alice: User, status: str) -> None:
+def test_only_an_active_algorithm_can_be_paused(api: Api, alice: User, status: str) -> None:
     response = post(api, algorithm_in(alice, status))
     assert_error(
         response, 422, "UNPROCESSABLE_ENTITY", currentStatus=status, requiredStatus="active"

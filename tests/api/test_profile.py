@@ -252,7 +252,7 @@ def test_a_payload_that_is_not_an_object_is_invalid(
     assert_error(present(f"Bearer {signed(HEADER, payload)}"), 401, "INVALID_TOKEN")
 
 
-def test_another_key_is_invalid(present: Present, claims: dict[str, Any]) -> None:
+def test_a_token_of_another_key_is_invalid(present: Present, claims: dict[str, Any]) -> None:
     for key in ("x" * 64, settings.SECRET_KEY):
         assert_error(present(f"Bearer {signed(HEADER, claims, key=key)}"), 401, "INVALID_TOKEN")
 
@@ -271,7 +271,7 @@ def test_a_token_with_any_changed_character_is_invalid(present: Present, alice: 
     assert_error(present(f"Bearer {token.rpartition('.')[0]}."), 401, "INVALID_TOKEN")
 
 
-def test_a_session_of_somebody_else_is_unauthorized(
+def test_a_session_of_another_user_is_unauthorized(
     present: Present, claims: dict[str, Any], bob: User
 ) -> None:
     assert_error(present(f"Bearer {signed(HEADER, claims | {'sub': bob.pk})}"), 401, "UNAUTHORIZED")

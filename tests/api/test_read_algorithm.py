@@ -23,7 +23,7 @@ def test_the_owner_reads_the_created_algorithm(api: Api, alice: User) -> None:
     assert response.json() | answer_of_the_save == created
 
 
-def test_nobody_else_can_tell_that_it_exists(api: Api, alice: User, bob: User) -> None:
+def test_others_cannot_learn_that_it_exists(api: Api, alice: User, bob: User) -> None:
     algorithm = make.algorithm(alice)
     foreign = assert_error(api(bob).get(PATH + algorithm.pk), 404, "ALGORITHM_NOT_FOUND")
     unknown = assert_error(api(bob).get(PATH + UNKNOWN), 404, "ALGORITHM_NOT_FOUND")
@@ -31,7 +31,7 @@ def test_nobody_else_can_tell_that_it_exists(api: Api, alice: User, bob: User) -
     assert foreign["message"].replace(algorithm.pk, UNKNOWN) == unknown["message"]
 
 
-def test_an_archived_one_is_gone(api: Api, alice: User) -> None:
+def test_an_archived_algorithm_is_not_found(api: Api, alice: User) -> None:
     algorithm = make.algorithm(alice)
     services.archive(owner=alice, algorithm_id=algorithm.pk, now=make.NOW)
     response = api(alice).get(PATH + algorithm.pk)

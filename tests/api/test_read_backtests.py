@@ -218,7 +218,7 @@ def test_a_table_says_how_many_there_are_and_where_its_neighbours_stand(
     assert links[1]["prev"] == f"{path}?limit=3&page=1"
 
 
-def test_trades_of_one_symbol_have_pages_of_their_own(
+def test_trades_of_one_symbol_have_their_own_pages(
     api: Api, alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The trades are in blocks with trades of other symbols."""
@@ -263,7 +263,9 @@ def test_points_have_bounds(api: Api, alice: User, completed: dict[str, Any], po
     assert_error(response, 400, "VALIDATION_ERROR", field="points", value=points)
 
 
-def test_a_queued_one_has_no_trades_yet(api: Api, alice: User, completed: dict[str, Any]) -> None:
+def test_a_queued_backtest_has_no_trades_yet(
+    api: Api, alice: User, completed: dict[str, Any]
+) -> None:
     client = api(alice)
     queued = client.post(PATH, {"algorithmId": completed["algorithmId"], **RANGE}).json()
     assert client.get(f"{PATH}/{queued['id']}/trades").json()["data"] == []

@@ -57,7 +57,9 @@ def test_the_session_is_seen_to_be_used(refresh: Refresh, alice: User) -> None:
 
 
 @pytest.mark.parametrize("token", [None, "", "x", "a.b.c", "..", "x" * 9000, '""', "%00", "\xff"])
-def test_without_a_good_cookie_it_is_refused(refresh: Refresh, alice: User, token: str) -> None:
+def test_a_refresh_without_a_good_cookie_is_refused(
+    refresh: Refresh, alice: User, token: str
+) -> None:
     assert_refused(refresh(token))
 
 

@@ -96,7 +96,7 @@ def test_a_report_is_one_page_that_loads_nothing(
         assert term in text
 
 
-def test_without_a_name_it_is_titled_by_the_algorithm_s(
+def test_a_report_without_a_name_is_titled_by_the_algorithm(
     api: Api, alice: User, completed: Backtest
 ) -> None:
     completed.name = ""
@@ -201,7 +201,7 @@ def test_a_study_from_before_the_drawings_has_a_report(
     assert '<svg class="drawing"' not in text
 
 
-def test_the_report_leads_with_the_verdict_once_there_is_one(
+def test_the_report_begins_with_the_verdict_once_it_exists(
     api: Api, alice: User, completed: Backtest
 ) -> None:
     """Reading the report requests no evidence; finished evidence is on the next page."""
@@ -237,7 +237,7 @@ def test_the_report_says_why_evidence_failed(api: Api, alice: User, completed: B
 
 
 @pytest.mark.parametrize("accept", ["application/json", "text/html;q=0", "image/png"])
-def test_an_answer_of_another_kind_is_refused(
+def test_another_accept_header_is_refused(
     api: Api, alice: User, completed: Backtest, accept: str
 ) -> None:
     answer = api(alice).get(path(completed), headers={"Accept": accept})
@@ -245,7 +245,7 @@ def test_an_answer_of_another_kind_is_refused(
 
 
 @pytest.mark.parametrize("verb", ["get", "post"])
-def test_only_a_completed_one_has_a_report(
+def test_only_a_completed_backtest_has_a_report(
     api: Api, alice: User, completed: Backtest, verb: str
 ) -> None:
     queued = submit(alice, completed.algorithm_id)
@@ -444,7 +444,7 @@ def test_links_are_listed_newest_first_until_they_end(
     assert [link["id"] for link in remaining] == links[:0:-1]
 
 
-def test_a_recalled_link_is_as_unknown_as_one_that_never_was(
+def test_a_recalled_link_looks_like_an_unknown_one(
     api: Api, alice: User, completed: Backtest
 ) -> None:
     client = api(alice)

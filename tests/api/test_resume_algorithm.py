@@ -46,7 +46,7 @@ def test_a_resume_is_in_the_history_and_emits_a_start_event(api: Api, alice: Use
 
 
 @pytest.mark.parametrize("status", ["draft", "active", "stopped", "error"])
-def test_only_a_paused_one_can_be_resumed(api: Api, alice: User, status: str) -> None:
+def test_only_a_paused_algorithm_can_be_resumed(api: Api, alice: User, status: str) -> None:
     response = post(api, algorithm_in(alice, status))
     assert_error(
         response, 422, "UNPROCESSABLE_ENTITY", currentStatus=status, requiredStatus="paused"

@@ -79,7 +79,7 @@ def test_the_best_matches_come_first(find: Any, query: str, first: list[str]) ->
     assert find(query)[: len(first)] == first
 
 
-def test_a_code_that_is_equal_comes_before_names_that_begin_so(find: Any) -> None:
+def test_an_equal_code_comes_before_names_with_that_beginning(find: Any) -> None:
     equity("NSE:AAA", name="Tcs Holdings")
     assert find("TCS") == ["NSE:TCS", "BSE:TCS", "NSE:AAA"]
 
@@ -211,7 +211,7 @@ EXPIRED = "NIFTY26AUG0424350CE"
         ("banknifty 50000", ["BANKNIFTY26AUG50000CE"]),
     ],
 )
-def test_a_contract_is_found_by_the_words_that_describe_it(
+def test_a_contract_is_found_by_its_descriptive_words(
     contracts: Any, query: str, expected: list[str]
 ) -> None:
     Instrument.objects.filter(symbol="NSE:RELIANCE99JANFUT").update(underlying="RELIANCE")
@@ -254,7 +254,7 @@ def test_a_long_word_is_read_in_no_time() -> None:
     assert read_contract("NIFTY " + "1" * 93 + "X", today=date(2026, 8, 10)) is None
 
 
-def test_of_equal_contracts_that_of_nse_comes_first(contracts: Any) -> None:
+def test_among_equal_contracts_nse_comes_first(contracts: Any) -> None:
     rows = services.search(
         query="qzx 100 ce",
         exchange=None,

@@ -57,7 +57,7 @@ def day(date: str, price: float = 100) -> list[Any]:
 
 
 @pytest.mark.parametrize("many", [False, True])
-def test_bars_in_the_range_of_a_sample_conflict_unless_they_may_replace_it(
+def test_bars_in_the_range_of_a_sample_conflict_unless_replacement_is_allowed(
     operator: APIClient, *, many: bool
 ) -> None:
     generated = flat_candles([at(f"2026-06-{date} 00:00") for date in (29, 30)])
@@ -129,7 +129,7 @@ def test_five_thousand_at_once_are_taken(operator: APIClient) -> None:
     assert CandleChunk.objects.count() == 3
 
 
-def test_bars_of_many_symbols_are_one_call(operator: APIClient) -> None:
+def test_one_call_takes_bars_of_many_symbols(operator: APIClient) -> None:
     symbols = [f"NSE:S{n}" for n in range(100)]
     series = [{"symbol": symbol, "candles": [BAR]} for symbol in symbols]
     of_one_symbol, many = (

@@ -95,7 +95,7 @@ def test_a_session_is_ended(api: Api, alice: User) -> None:
     assert client.get("/api/auth/profile").status_code == 200
 
 
-def test_the_current_one_can_be_ended(api: Api, alice: User) -> None:
+def test_the_current_session_can_be_ended(api: Api, alice: User) -> None:
     client = api(alice)
     response = client.delete(f"{PATH}/{LoginSession.objects.get().pk}")
     assert response.status_code == 204
@@ -153,7 +153,7 @@ def test_ended_sessions_do_not_count(alice: User) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_logins_at_the_same_moment_count_each_other() -> None:
+def test_concurrent_logins_count_each_other() -> None:
     user = make.user("racer")
     for _ in range(MOST_SESSIONS):
         opened(user)

@@ -87,7 +87,7 @@ def test_the_access_token_works_at_once(sign_up: SignUp, api: Api) -> None:
     assert client.get("/api/auth/profile").json()["email"] == "asha@example.com"
 
 
-def test_the_session_remembers_where_it_was_opened(api: Api) -> None:
+def test_the_session_records_its_address_and_browser(api: Api) -> None:
     agent = "curl/8\x00.1" + "x" * 300
     response = api().post(PATH, GOOD, HTTP_USER_AGENT=agent, REMOTE_ADDR="2001:db8::7")
     assert response.status_code == 201
@@ -216,7 +216,7 @@ def test_a_body_that_is_not_a_json_object_is_refused(api: Api) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_twenty_at_once_one_gets_the_address() -> None:
+def test_of_twenty_concurrent_sign_ups_one_gets_the_address() -> None:
     ready = Barrier(20)
 
     def sign_up(number: int) -> int:

@@ -135,7 +135,7 @@ def test_starting_a_draft_lists_its_missing_fields(api: Api, alice: User) -> Non
     )
 
 
-def test_a_paused_one_is_resumed_and_not_started(api: Api, alice: User) -> None:
+def test_a_paused_algorithm_must_be_resumed(api: Api, alice: User) -> None:
     response = post(api, alice, algorithm_in(alice, "paused"))
     assert_error(
         response,
@@ -188,7 +188,7 @@ def test_on_paper_an_index_is_started_with_a_warning(api: Api, alice: User) -> N
     assert "NSE:NIFTY is an index" in warning["message"]
 
 
-def test_without_an_index_there_is_no_warning(api: Api, alice: User) -> None:
+def test_an_algorithm_without_an_index_has_no_warning(api: Api, alice: User) -> None:
     assert post(api, alice, stopped_algorithm(alice)).json()["warnings"] == []
 
 
@@ -252,7 +252,7 @@ def test_more_capital_than_is_available_is_refused(api: Api, alice: User) -> Non
     assert post(api, alice, stopped_algorithm(alice, initialCapital=4_000_000)).status_code == 200
 
 
-def test_without_a_broker_nothing_goes_live(api: Api, alice: User) -> None:
+def test_live_mode_needs_a_broker(api: Api, alice: User) -> None:
     algorithm = stopped_algorithm(alice, mode="live", broker="zerodha")
     response = post(api, alice, algorithm)
     assert_error(response, 503, "BROKER_CONNECTION_FAILED", broker="zerodha")
@@ -353,7 +353,7 @@ def test_a_stored_refusal_is_replayed_though_its_cause_is_gone(api: Api, alice: 
 
 
 @pytest.mark.parametrize("verb", ["put", "patch", "delete"])
-def test_an_active_one_cannot_be_changed(api: Api, alice: User, verb: str) -> None:
+def test_an_active_algorithm_cannot_be_changed(api: Api, alice: User, verb: str) -> None:
     algorithm = algorithm_in(alice, "active")
     response = getattr(api(alice), verb)(f"{PATH}/{algorithm.pk}", {})
     assert_error(response, 403, "FORBIDDEN", algorithmId=algorithm.pk, status="active")

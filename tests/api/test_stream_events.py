@@ -61,7 +61,7 @@ def test_a_client_continues_after_its_last_id_with_the_events_of_webhooks(
     assert orjson.loads(alert["data"])["sequence"] == 3
 
 
-def test_a_position_that_was_never_given_is_the_last_one(api: Api, alice: User) -> None:
+def test_an_unknown_position_counts_as_the_last_one(api: Api, alice: User) -> None:
     """The database was restored from a backup: later events must not be skipped."""
     emit(alice)
     response = api(alice).get(PATH, headers={"Last-Event-ID": "900"})
@@ -91,7 +91,7 @@ def test_a_fifth_stream_of_a_session_is_refused(api: Api, alice: User) -> None:
     assert client.head(PATH).status_code == 200
 
 
-def test_places_that_nobody_keeps_are_free_again(api: Api, alice: User) -> None:
+def test_abandoned_stream_slots_become_free(api: Api, alice: User) -> None:
     client = api(alice)
     for _ in range(4):
         messages(client.get(PATH))
@@ -107,7 +107,7 @@ def test_a_key_that_may_read_has_streams(api: Api, alice: User, scope: str, stat
     assert response.status_code == status
 
 
-def test_places_of_ended_sessions_are_not_kept(api: Api, alice: User) -> None:
+def test_slots_of_ended_sessions_become_free(api: Api, alice: User) -> None:
     for _ in range(2):
         messages(api(alice).get(PATH))
     now = timezone.now()

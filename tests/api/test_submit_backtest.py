@@ -277,14 +277,14 @@ def test_a_bad_value_is_refused_by_its_name(
     ("field", "value"),
     [("startDate", " 2024-02-01"), ("endDate", "2024-02-29 "), ("timeframe", " 15m")],
 )
-def test_spaces_around_a_value_are_no_part_of_it_and_refused(
+def test_spaces_around_a_value_are_refused(
     api: Api, alice: User, body: dict[str, Any], field: str, value: str
 ) -> None:
     response = api(alice).post(PATH, {**body, field: value})
     assert_error(response, 400, "VALIDATION_ERROR", field=field, value=value)
 
 
-def test_spaces_around_an_id_make_another_id(api: Api, alice: User, body: dict[str, Any]) -> None:
+def test_an_id_with_spaces_is_another_id(api: Api, alice: User, body: dict[str, Any]) -> None:
     spaced = f" {body['algorithmId']} "
     response = api(alice).post(PATH, {**body, "algorithmId": spaced})
     assert_error(response, 404, "ALGORITHM_NOT_FOUND", algorithmId=spaced)
@@ -292,7 +292,7 @@ def test_spaces_around_an_id_make_another_id(api: Api, alice: User, body: dict[s
 
 @pytest.mark.usefixtures("history")
 @pytest.mark.parametrize(("sent", "kept"), [(25000.050000000003, 25000.05), (100.0051, 100.01)])
-def test_the_capital_is_kept_to_the_paisa(
+def test_the_capital_is_stored_to_the_paisa(
     api: Api, alice: User, body: dict[str, Any], sent: float, kept: float
 ) -> None:
     client = api(alice)
@@ -499,9 +499,7 @@ def test_a_full_queue_is_unavailable(
 
 
 @pytest.mark.usefixtures("history")
-def test_a_client_that_prefers_to_wait_has_its_answer_held(
-    api: Api, alice: User, body: dict[str, Any]
-) -> None:
+def test_a_client_can_wait_for_its_response(api: Api, alice: User, body: dict[str, Any]) -> None:
     """A server that can hold answers does (tests/ops/test_asgi.py); another answers at once."""
     client = api(alice)
     response = client.post(PATH, body, headers={"Prefer": "wait=10"})

@@ -76,7 +76,7 @@ def test_a_walk_forward_lists_each_window_and_is_kept_with_its_algorithm(
     assert kept["windows"] == windows
 
 
-def test_of_an_algorithm_the_newest_walk_forwards_are_kept(
+def test_the_newest_walk_forwards_of_an_algorithm_are_stored(
     client: APIClient, body: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(study_results, "MOST_WALK_FORWARDS", 2)
@@ -246,7 +246,7 @@ def test_too_few_session_days_are_refused_at_once(client: APIClient, body: dict[
     assert_error(response, 422, "INSUFFICIENT_DATA", sessions=21, needed=33, windows=30)
 
 
-def test_windows_that_test_too_briefly_for_the_objective_are_refused_with_one_that_fits(
+def test_windows_too_short_for_the_objective_are_refused_with_one_that_fits(
     client: APIClient, body: dict[str, Any]
 ) -> None:
     """21 session days make two windows with tests of a few days; an annual figure needs 21 each."""
@@ -258,7 +258,7 @@ def test_windows_that_test_too_briefly_for_the_objective_are_refused_with_one_th
     assert client.post(PATH, {**sent, "walkForwardConfig": fits}).status_code == 201
 
 
-def test_trades_too_few_to_draw_from_fail_it_with_the_reason(
+def test_too_few_trades_for_a_monte_carlo_fail_it_with_the_reason(
     client: APIClient, alice: User, body: dict[str, Any]
 ) -> None:
     never = make.steps()["entryConditions"] | {

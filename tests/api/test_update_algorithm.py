@@ -35,7 +35,7 @@ def test_sent_steps_are_replaced_and_absent_steps_stay(api: Api, alice: User, ve
     assert body | api(alice).get(PATH + algorithm.pk).json() == body
 
 
-def test_the_version_counts_changes_of_the_steps_alone(api: Api, alice: User) -> None:
+def test_the_version_counts_only_changes_of_the_steps(api: Api, alice: User) -> None:
     algorithm = make.algorithm(alice, **make.steps())
     changes: list[tuple[dict[str, Any], int]] = [
         ({"name": "Other", "description": "text"}, 1),
@@ -156,9 +156,7 @@ def test_a_template_may_be_public_and_no_longer_be_a_template_alone(api: Api, al
     assert (body["isTemplate"], body["isPublic"]) == (False, False)
 
 
-def test_a_stored_step_that_rules_have_left_behind_does_not_refuse_another(
-    api: Api, alice: User
-) -> None:
+def test_an_outdated_stored_step_does_not_refuse_a_change_of_another(api: Api, alice: User) -> None:
     algorithm = make.algorithm(alice, **make.steps())
     Algorithm.objects.filter(pk=algorithm.pk).update(basic_info={"timeframe": "7m"})
     response = send(api, alice, algorithm, riskParameters=make.steps()["riskParameters"])

@@ -120,7 +120,7 @@ def test_an_unchecked_file_is_not_stored(client: APIClient, other: dict[str, obj
         ("", "may not be empty|must hold"),
     ],
 )
-def test_a_bad_file_says_where_it_is_bad(client: APIClient, text: str, reason: str) -> None:
+def test_an_error_of_a_file_gives_its_place(client: APIClient, text: str, reason: str) -> None:
     store_before = post(client, CANDLES, days())["fingerprint"]
     post(client, CANDLES, days(checked=store_before))
     error = assert_error(

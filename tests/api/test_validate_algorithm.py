@@ -28,7 +28,7 @@ def fields(remarks: list[dict[str, str]]) -> list[str]:
     return [remark["field"] for remark in remarks]
 
 
-def test_a_complete_one_is_valid(api: Api, alice: User) -> None:
+def test_a_complete_algorithm_is_valid(api: Api, alice: User) -> None:
     basic = make.steps()["basicInfo"] | {"symbols": ["NSE:TCS"]}
     algorithm = make.algorithm(alice, **make.steps(basicInfo=basic))
     review = validate(api, alice, algorithm)

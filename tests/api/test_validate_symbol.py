@@ -161,7 +161,7 @@ def test_the_sample_yields_only_to_a_master_of_the_same_type(
         {"valid_from": date(2199, 1, 1)},
     ],
 )
-def test_a_known_one_may_be_out_of_use(verdict: Any, fields: dict[str, Any]) -> None:
+def test_a_known_symbol_may_be_out_of_use(verdict: Any, fields: dict[str, Any]) -> None:
     equity("NSE:OLD", **fields)
     body = verdict("NSE:OLD")
     assert (body["valid"], body["tradable"]) == (True, False)

@@ -59,7 +59,7 @@ def test_the_secret_is_shown_once_and_stored_encrypted(api: Api, alice: User) ->
     assert encryption.decrypt(stored).decode() == secret
 
 
-def test_a_request_that_is_sent_twice_shows_the_secret_again_and_stores_it_encrypted(
+def test_a_repeated_request_returns_the_secret_again_and_stores_it_encrypted(
     api: Api, alice: User
 ) -> None:
     client = api(alice)
@@ -135,7 +135,7 @@ def test_a_deleted_webhook_is_gone_with_its_secrets(api: Api, alice: User) -> No
     assert bytes(endpoint.secret) == b""
 
 
-def test_a_rotated_secret_signs_beside_the_one_before_for_a_day(api: Api, alice: User) -> None:
+def test_a_rotated_secret_signs_beside_the_old_one_for_a_day(api: Api, alice: User) -> None:
     endpoint = endpoint_of(alice)
     before = bytes(endpoint.secret)
     body = api(alice).post(f"{PATH}/{endpoint.pk}/rotate-secret").json()
@@ -194,7 +194,7 @@ def test_a_delivery_shows_each_attempt(api: Api, alice: User) -> None:
     }
 
 
-def test_deliveries_of_one_second_are_listed_the_newest_first(api: Api, alice: User) -> None:
+def test_deliveries_of_one_second_are_listed_newest_first(api: Api, alice: User) -> None:
     endpoint = endpoint_of(alice)
     for _ in range(5):
         emit(alice)
@@ -220,7 +220,7 @@ def test_deliveries_are_filtered_by_status_and_type(api: Api, alice: User) -> No
     assert_error(wrong, 400, "VALIDATION_ERROR", field="status")
 
 
-def test_a_test_is_sent_to_that_webhook_alone(api: Api, alice: User) -> None:
+def test_a_test_event_is_sent_only_to_that_webhook(api: Api, alice: User) -> None:
     endpoint = endpoint_of(alice, events=[EventType.TRADE_EXECUTED])
     endpoint_of(alice)
     answer = api(alice).post(f"{PATH}/{endpoint.pk}/test")

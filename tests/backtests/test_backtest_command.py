@@ -138,7 +138,7 @@ def test_little_history_leads_the_notes_and_too_little_is_refused(tmp_path: Path
         backtest(config, candles=candles)
 
 
-def test_bars_that_finish_no_longer_one_are_too_few(tmp_path: Path) -> None:
+def test_bars_that_finish_no_longer_candle_are_too_few(tmp_path: Path) -> None:
     candles = written(tmp_path / "ABC_15m.csv", wave_candles("2024-01-01", 1).slice(0, 3))
     basic = {**make.steps()["basicInfo"], "timeframe": "1h"}
     with pytest.raises(CommandError, match="NSE:ABC has 0 bars in the range"):

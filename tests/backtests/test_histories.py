@@ -32,7 +32,7 @@ def read(symbols: list[str], *, max_bars: int = 1000) -> list[History]:
     )
 
 
-def test_many_symbols_lie_in_one_table() -> None:
+def test_many_symbols_share_one_table() -> None:
     for symbol, bars in HELD.items():
         store_candles(symbol, "1m", bars)
     candles = [history.candles for history in read(list(HELD))]

@@ -46,7 +46,7 @@ from tests.backtests.submissions import submit
         ("wait=٣", 0),
     ],
 )
-def test_a_preference_is_read_as_the_rfc_has_it(header: str | None, seconds: int) -> None:
+def test_a_preference_is_read_by_the_rfc(header: str | None, seconds: int) -> None:
     assert prefer_wait.parse_wait(header) == seconds
 
 
@@ -88,7 +88,7 @@ def test_the_answer_of_an_ended_backtest_does_not_wait(queued: Backtest) -> None
     assert response["Preference-Applied"] == "wait=7"
 
 
-def test_a_deleted_backtest_is_answered_as_it_was_last_known(queued: Backtest) -> None:
+def test_waiting_for_a_deleted_backtest_returns_its_last_known_state(queued: Backtest) -> None:
     _, poll = delayed(queued)
     assert poll is not None
     Backtest.objects.all().delete()
@@ -98,9 +98,7 @@ def test_a_deleted_backtest_is_answered_as_it_was_last_known(queued: Backtest) -
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("move", [BacktestTransition.FAIL, BacktestTransition.CANCEL])
-def test_every_end_is_notified_when_it_is_committed(
-    queued: Backtest, move: BacktestTransition
-) -> None:
+def test_every_end_is_notified_at_its_commit(queued: Backtest, move: BacktestTransition) -> None:
     begun = Backtest.objects.attempt(queued)
     with psycopg.Connection.connect(**connector_params(), autocommit=True) as listening:
         listening.execute(f"LISTEN {BACKTEST_ENDED_CHANNEL}")

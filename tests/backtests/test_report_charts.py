@@ -118,9 +118,7 @@ def test_low_prices_keep_the_parts_of_a_paisa() -> None:
         (0, "1w", 1),
     ],
 )
-def test_candles_are_as_long_as_it_takes_to_be_few(
-    max_candles: int, timeframe: str, count: int
-) -> None:
+def test_candles_are_long_enough_to_be_few(max_candles: int, timeframe: str, count: int) -> None:
     """Six sessions of 375 minutes, Monday to Saturday, without a calendar."""
     days = [
         rising_minutes(f"2024-01-0{day} 09:15", 375, first_price=100 * day) for day in range(1, 7)
@@ -139,7 +137,7 @@ def test_candles_are_as_long_as_it_takes_to_be_few(
 
 
 @pytest.mark.django_db
-def test_prices_are_those_of_the_symbols_with_the_most_trades_first() -> None:
+def test_prices_show_the_symbols_with_the_most_trades_first() -> None:
     for number, symbol in enumerate(("NSE:A", "NSE:B"), start=1):
         store_candles(
             symbol, "1m", rising_minutes("2024-01-01 09:15", 5, first_price=100.0 * number)

@@ -22,7 +22,7 @@ READERS = 8
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_many_readers_at_once_one_makes_the_page(
+def test_many_concurrent_readers_render_the_page_once(
     alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store_candles("NSE:NIFTY", "15m", wave_candles("2024-01-01", 45))

@@ -101,7 +101,7 @@ def test_the_path_of_a_parameter_is_written_as_words() -> None:
     ] == ["Entry condition 1 indicator 1 period", "Exit conditions stop loss percentage"]
 
 
-def test_figures_of_evidence_have_their_units_there() -> None:
+def test_figures_of_evidence_have_their_units() -> None:
     """The probability is a share of 1 in evidence, and a percentage in the metrics."""
     single, gaps, rules = evidence_tables.figure_tables(
         {

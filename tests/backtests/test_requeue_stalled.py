@@ -56,7 +56,7 @@ def test_a_worker_that_was_only_slow_writes_nothing(running: Backtest) -> None:
     assert BacktestResult.objects.count() == 1
 
 
-def test_of_two_reapers_one_requeues_it(running: Backtest) -> None:
+def test_of_two_reapers_one_requeues_the_backtest(running: Backtest) -> None:
     stalled = Backtest.objects.get()
     assert queue.requeue_stalled(now=LATER) == 1
     assert not queue._requeue_or_fail(stalled, queue.LOST, LATER)

@@ -95,7 +95,7 @@ def test_kept_backtests_are_not_deleted(alice: User, settings: Settings) -> None
     assert deleted.pk not in left()
 
 
-def test_a_longer_age_ends_the_expiry_of_what_is_younger(alice: User, settings: Settings) -> None:
+def test_a_longer_age_ends_the_expiry_of_younger_backtests(alice: User, settings: Settings) -> None:
     settings.BACKTEST_KEEP_DAYS = 30
     younger, older = ended(alice, 40, 400)
     retention.purge(now=make.NOW)
@@ -139,7 +139,9 @@ def test_the_owner_is_warned_once_by_mail_and_in_answers(
     assert api(alice).get(f"/api/backtests/{newest.pk}").json()["expiresAt"] is None
 
 
-def test_keeping_one_ends_its_expiry_at_once(api: Api, alice: User, settings: Settings) -> None:
+def test_keeping_a_backtest_ends_its_expiry_at_once(
+    api: Api, alice: User, settings: Settings
+) -> None:
     settings.BACKTEST_KEEP_DAYS = 30
     [oldest] = ended(alice, 40)
     retention.purge(now=make.NOW)

@@ -51,7 +51,7 @@ def test_a_retry_queues_a_failed_backtest_and_forgets_its_lost_workers(failed: B
     assert (retried.error, retried.started_at, retried.completed_at) == (None, None, None)
 
 
-def test_attempts_go_on_counting_so_that_no_old_worker_writes(failed: Backtest) -> None:
+def test_attempts_continue_counting_so_that_no_old_worker_writes(failed: Backtest) -> None:
     assert retry(failed).attempt == 5
     run_queued()
     failed.refresh_from_db()

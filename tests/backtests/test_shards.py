@@ -106,7 +106,7 @@ def test_progress_is_that_of_the_shards(study: Backtest) -> None:
     assert shown[-1] == 93
 
 
-def test_a_study_shows_how_long_one_worker_takes(study: Backtest, alice: User, api: Api) -> None:
+def test_a_study_estimates_the_time_of_one_worker(study: Backtest, alice: User, api: Api) -> None:
     body = api(alice).get(f"/api/backtests/{study.pk}").json()
     assert body["estimatedSeconds"] == Backtest.objects.get().estimated_seconds is not None
 
@@ -211,7 +211,7 @@ def test_a_worker_continues_only_with_the_next_shard(study: Backtest, bob: User)
     assert Backtest.objects.filter(status=BacktestStatus.QUEUED).count() == 1
 
 
-def test_a_worker_lets_evidence_go_between_the_shards_of_a_study(study: Backtest) -> None:
+def test_a_worker_runs_evidence_between_the_shards_of_a_study(study: Backtest) -> None:
     job_queue.enqueue_once(
         queue.EVIDENCE_JOB,
         queue=queue.QUEUE,
@@ -254,7 +254,7 @@ def test_a_worker_that_was_only_slow_writes_no_shard(study: Backtest) -> None:
     assert StudyShard.objects.filter(state=ShardState.DONE).count() == 2
 
 
-def test_of_two_that_conclude_one_writes(study: Backtest) -> None:
+def test_of_two_workers_that_finish_a_study_one_writes(study: Backtest) -> None:
     for _ in range(shards.LEAST_SHARDS):
         tasks.run_attempt(begin_shard(), None, is_stopping=never)
     slow = begin_shard()
@@ -330,6 +330,6 @@ def test_a_study_of_a_stale_attempt_is_not_divided(divided: None, alice: User) -
     assert not StudyShard.objects.exists()
 
 
-def test_slots_are_one_for_each_shard(study: Backtest) -> None:
+def test_each_shard_has_one_slot(study: Backtest) -> None:
     assert queue.shortfall() == 0
     assert count_slots() == 1 + shards.LEAST_SHARDS  # and the unused slot of the study

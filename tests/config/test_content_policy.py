@@ -25,7 +25,7 @@ def rules_of(answer: Any) -> dict[str, str]:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("path", PUBLIC)
-def test_a_page_has_a_policy_that_it_keeps(path: str) -> None:
+def test_a_page_obeys_its_own_policy(path: str) -> None:
     answer = Client().get(path)
     assert answer.status_code == 200
     rules = rules_of(answer)

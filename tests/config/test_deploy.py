@@ -54,7 +54,7 @@ def test_systemd_takes_the_units(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", UNITS)
-def test_the_units_run_commands_that_there_are(name: str) -> None:
+def test_the_units_run_existing_commands(name: str) -> None:
     [command] = re.findall(r"^ExecStart=(.*)$", (FOLDER / name).read_text(), re.MULTILINE)
     words = shlex.split(command.replace("%i", "backtests").replace("$ROLES", ""))
     assert words[:2] == ["/opt/algotrade/.venv/bin/python", "manage.py"]
@@ -82,7 +82,7 @@ def compose() -> dict[str, Any]:
     return loaded
 
 
-def test_the_compose_file_sets_settings_that_there_are() -> None:
+def test_the_compose_file_sets_existing_settings() -> None:
     documented = (PROJECT / "config" / "README.md").read_text()
     services = compose()["services"]
     for name in ("service", "workers"):
@@ -94,7 +94,7 @@ def test_the_compose_file_sets_settings_that_there_are() -> None:
 
 
 @pytest.mark.parametrize("name", ["migrate", "service", "workers"])
-def test_the_compose_file_runs_commands_that_there_are(name: str) -> None:
+def test_the_compose_file_runs_existing_commands(name: str) -> None:
     python, script, command, *words = compose()["services"][name]["command"]
     assert [python, script] == [".venv/bin/python", "manage.py"]
     assert_takes(command, words)
@@ -334,7 +334,7 @@ def test_every_line_above_info_is_explained() -> None:
     } == set()
 
 
-def test_every_line_of_the_log_is_one_that_the_service_writes() -> None:
+def test_every_documented_log_line_is_written_by_the_service() -> None:
     messages = explained_messages()
     assert len(messages) > 10
     sources = "\n".join(path.read_text() for path in (PROJECT / "apps").rglob("*.py"))

@@ -54,7 +54,7 @@ def test_a_page_is_refused_when_its_address_has_used_up_its_requests(path: str) 
 
 
 @pytest.mark.django_db
-def test_pages_share_one_limit_apart_from_that_of_the_api() -> None:
+def test_pages_share_one_limit_separate_from_the_api() -> None:
     get("/openapi.json")
     get("/static/admin/css/base.css", method="HEAD")
     get("/reports/unknown", method="POST")

@@ -73,7 +73,7 @@ def test_a_database_of_several_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.django_db
-def test_the_host_that_takes_writes_is_connected_to(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_service_connects_to_the_writable_host(monkeypatch: pytest.MonkeyPatch) -> None:
     server = connection.get_connection_params()
     monkeypatch.setenv(
         "DATABASE_URL",

@@ -113,7 +113,7 @@ def test_no_script_and_no_style_stands_in_a_template() -> None:
         ), template
 
 
-def test_the_evidence_is_asked_for_and_shown_once_it_is_made(
+def test_the_evidence_is_requested_and_shown_once_it_is_ready(
     browse: Browse, alice: User, bob: User
 ) -> None:
     store_candles("NSE:NIFTY", "15m", wave_candles("2024-01-01", 45))

@@ -126,7 +126,7 @@ def test_a_position_is_closed_after_a_question(client: Client, run: Run) -> None
     assert client.post(f"{address(run)}/close/<b>").status_code == 404
 
 
-def test_a_waiting_entry_is_cancelled_and_an_ended_one_is_not(client: Client, run: Run) -> None:
+def test_a_waiting_entry_can_be_cancelled_and_a_filled_one_cannot(client: Client, run: Run) -> None:
     order = add_order(run)
     client.post(f"{address(run)}/do/cancel", {"orderId": order.pk})
     order.refresh_from_db()

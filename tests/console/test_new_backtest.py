@@ -64,7 +64,7 @@ def test_every_number_that_is_offered_can_be_tried_as_proposed(strategy: Gallery
         assert 1 < config.parameters[0].count <= 15
 
 
-def test_a_number_is_named_by_where_it_stands(algorithm: Algorithm) -> None:
+def test_a_number_field_is_named_by_its_place(algorithm: Algorithm) -> None:
     numbers = {row.path: row for row in numbers_of(algorithm.configuration)}
     assert numbers[PERIOD].label == "Condition 1 · Indicator 1 EMA · Period: 9"
     assert numbers[PERIOD].proposal() == {"path": PERIOD, "from": 5, "to": 17, "step": 2}

@@ -23,7 +23,7 @@ def sent_by(configuration: dict[str, dict[str, object]]) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda strategy: strategy.slug)
-def test_a_form_says_the_steps_that_it_was_made_of(strategy: GalleryStrategy) -> None:
+def test_a_form_gives_back_its_steps(strategy: GalleryStrategy) -> None:
     assert read_form(sent_by(dict(strategy.steps)), STEPS_FORM) == strategy.steps
 
 
@@ -77,7 +77,7 @@ def test_a_forged_field_does_no_harm(path: str) -> None:
     form_of(steps, STEPS_FORM)
 
 
-def test_a_problem_stands_beside_its_field_as_it_is_typed(browse: Browse, alice: User) -> None:
+def test_a_problem_appears_beside_its_field_while_typing(browse: Browse, alice: User) -> None:
     client = browse(alice)
     address = make_from_gallery(client, "ema-cross")
     algorithm = Algorithm.objects.get(pk=address.rsplit("/", 1)[1])

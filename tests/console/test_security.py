@@ -117,7 +117,7 @@ def test_another_password_ends_the_other_sessions(browse: Browse, alice: User) -
     assert alice.check_password("a wholly new password")
 
 
-def test_another_address_takes_links_to_both(browse: Browse, alice: User) -> None:
+def test_changing_the_address_sends_links_to_both(browse: Browse, alice: User) -> None:
     client = browse(alice)
     address = "/app/settings/address"
     wrong = client.post(address, {"email": "nowhere", **PROOF})
@@ -127,7 +127,7 @@ def test_another_address_takes_links_to_both(browse: Browse, alice: User) -> Non
     assert EmailLink.objects.filter(purpose=LinkPurpose.TAKE_ADDRESS).count() == 1
 
 
-def test_no_address_is_asked_for_where_no_mail_is_sent(
+def test_no_address_is_requested_where_mail_is_off(
     browse: Browse, alice: User, settings: Settings
 ) -> None:
     settings.SERVES_LOOPBACK_ALONE = False

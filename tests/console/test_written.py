@@ -35,7 +35,7 @@ def test_a_duration_is_written_in_the_unit_that_fits(seconds: float, text: str) 
     ("sent", "text"),
     [("2026-04-08", "08 Apr 2026"), ("2026-04-08T18:30:00Z", "09 Apr 2026, 00:00")],
 )
-def test_an_end_of_a_range_is_written_as_it_was_sent(sent: str, text: str) -> None:
+def test_an_end_of_a_range_is_written_as_sent(sent: str, text: str) -> None:
     assert written("{{ value|day }}", value=sent) == text
 
 
@@ -75,6 +75,6 @@ def test_a_charge_is_written_whole(row: dict[str, float], text: str) -> None:
     ("path", "current"),
     [("/app", "Home"), ("/app/live/1", "Live"), ("/app/algorithms", "Algorithms")],
 )
-def test_the_navigation_says_where_one_is(path: str, current: str) -> None:
+def test_the_navigation_marks_the_current_page(path: str, current: str) -> None:
     lines = written("{% navigation path %}", path=path).splitlines()
     assert [current in line for line in lines if "aria-current" in line] == [True]

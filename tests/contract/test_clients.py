@@ -105,7 +105,7 @@ def test_datamodel_code_generator_makes_models_that_can_be_imported(folder: Path
     _run(python if python.exists() else sys.executable, "-c", "import models", folder=folder)
 
 
-def test_openapi_typescript_makes_types_that_tsc_takes(folder: Path) -> None:
+def test_openapi_typescript_makes_types_that_tsc_accepts(folder: Path) -> None:
     _run(_tool("openapi-typescript"), "openapi.json", "-o", "api.d.ts", folder=folder)
     _run(_tool("tsc"), "--noEmit", "--strict", "--skipLibCheck", "false", "api.d.ts", folder=folder)
     types = (folder / "api.d.ts").read_text()

@@ -55,7 +55,7 @@ ELSEWHERE = {
     "H30, H31, H33 a changed token": (
         "api.test_profile.test_a_token_with_any_changed_character_is_invalid"
     ),
-    "H32 another key's token": "api.test_profile.test_another_key_is_invalid",
+    "H32 another key's token": "api.test_profile.test_a_token_of_another_key_is_invalid",
     "H34 past its time": "api.test_profile.test_a_token_past_its_time_is_expired",
     "H35 a claim that is missing": "api.test_profile.test_a_claim_that_is_missing_is_refused",
     "H36 to H41, H48 odd claims, well signed": (
@@ -66,12 +66,14 @@ ELSEWHERE = {
     "H44, H45 a user who is gone or off": (
         "api.test_profile.test_a_user_who_is_switched_off_or_gone_is_unauthorized"
     ),
-    "H46 a session that was logged out": "api.test_log_out.test_after_it_both_tokens_are_refused",
+    "H46 a session that was logged out": (
+        "api.test_log_out.test_after_a_logout_both_tokens_are_refused"
+    ),
     "H47 a session ended by reuse": (
         "accounts.test_rotation.test_a_refresh_token_older_than_the_previous_one_ends_the_session"
     ),
     "H49 a token elsewhere": "api.test_profile.test_a_token_counts_nowhere_else",
-    "R01 to R04 no good cookie": "api.test_refresh.test_without_a_good_cookie_it_is_refused",
+    "R01 to R04 no good cookie": "api.test_refresh.test_a_refresh_without_a_good_cookie_is_refused",
     "R05 two cookies": "api.test_refresh.test_two_cookies_of_the_name_are_refused",
     "R06 an expired cookie": "api.test_refresh.test_after_seven_days_the_session_is_over",
     "R07 a cookie that was logged out": (
@@ -98,7 +100,9 @@ ELSEWHERE = {
     "L08 an expired token alone": "api.test_log_out.test_an_expired_access_token_alone",
     "L09 a malformed token alone": "api.test_log_out.test_a_damaged_access_token_alone",
     "L10 no credentials": "api.test_log_out.test_logging_out_without_credentials_succeeds",
-    "I21 twenty at once": "api.test_sign_up.test_of_twenty_at_once_one_gets_the_address",
+    "I21 twenty at once": (
+        "api.test_sign_up.test_of_twenty_concurrent_sign_ups_one_gets_the_address"
+    ),
     "I30 blanks around a password": "api.test_sign_up.test_blanks_around_a_password_belong_to_it",
     "I34 unknown, wrong, switched off": (
         "api.test_log_in.test_unknown_wrong_and_switched_off_are_told_the_same"
@@ -122,14 +126,14 @@ ELSEWHERE = {
         "api.test_start_algorithm.test_a_loss_of_today_that_has_reached_the_limit_refuses"
     ),
     "J10 start under the kill switch": (
-        "api.test_kill_switch.test_while_it_is_on_nothing_starts_or_resumes"
+        "api.test_kill_switch.test_while_the_switch_is_on_nothing_starts_or_resumes"
     ),
-    "J12 start in live mode": "api.test_start_algorithm.test_without_a_broker_nothing_goes_live",
+    "J12 start in live mode": "api.test_start_algorithm.test_live_mode_needs_a_broker",
     "J13 stop of an algorithm that does not run": (
         "api.test_stop_algorithm.test_an_algorithm_that_does_not_run_cannot_be_stopped"
     ),
     "J14 pause of an algorithm that is not active": (
-        "api.test_pause_algorithm.test_only_an_active_one_can_be_paused"
+        "api.test_pause_algorithm.test_only_an_active_algorithm_can_be_paused"
     ),
     "J11 maintenance": "core.test_maintenance.test_everything_under_api_says_when_to_come_back",
     "J33 PATCH or DELETE of a running algorithm": (
@@ -167,7 +171,7 @@ def test_a24_more_than_256_kib_are_taken(client: APIClient) -> None:
 
 
 @pytest.mark.parametrize("name", ODD_NAMES)
-def test_c13_to_c16_a_name_is_kept_as_it_is(client: APIClient, name: str) -> None:
+def test_c13_to_c16_a_name_is_stored_unchanged(client: APIClient, name: str) -> None:
     response = client.post(ALGORITHMS, {"name": name})
     assert (response.status_code, response.json()["name"]) == (201, name)
     assert (response["Content-Type"], response["X-Content-Type-Options"]) == (JSON, "nosniff")
@@ -231,7 +235,7 @@ def test_i31_no_password_is_refused_for_being_common(api: Api, password: str) ->
     assert api().post(SIGN_UP, body).status_code == 201
 
 
-def test_i18_an_address_in_other_case_is_taken(api: Api, alice: User) -> None:
+def test_i18_an_address_in_another_case_is_taken(api: Api, alice: User) -> None:
     body = {"email": alice.email.upper(), "password": make.PASSWORD, "name": "Alice"}
     assert_error(api().post(SIGN_UP, body), 409, "CONFLICT")
 
@@ -269,7 +273,7 @@ def test_f17_a_page_past_the_end_is_empty(client: APIClient) -> None:
         "name=%00",
     ],
 )
-def test_f38_g20_a_parameter_that_nobody_knows_is_passed_over(
+def test_f38_g20_an_unknown_parameter_is_ignored(
     client: APIClient, alice: User, bob: User, query: str
 ) -> None:
     make.algorithm(alice)
@@ -350,7 +354,7 @@ def test_g25_a_forwarded_host_is_ignored(client: APIClient) -> None:
     assert response.status_code == 200
 
 
-def test_g44_two_keys_arrive_joined_and_are_one(client: APIClient) -> None:
+def test_g44_two_keys_arrive_joined_and_count_as_one(client: APIClient) -> None:
     for replayed in (False, True):
         response = client.post(ALGORITHMS, {}, headers={"Idempotency-Key": "one,two"})
         assert response.status_code == 201

@@ -47,7 +47,7 @@ OPERATIONS = {
 SCHEMAS = document()["components"]["schemas"]
 
 
-def test_the_document_is_one_of_openapi_3_1() -> None:
+def test_the_document_is_valid_openapi_3_1() -> None:
     assert document()["openapi"].startswith("3.1.")
     assert _faults_of_document(document(), "openapi_3_1_schema.json") == []
 
@@ -85,7 +85,7 @@ def test_the_document_is_public_and_the_same_every_time() -> None:
     assert answers[0].json() == answers[1].json() == document()
 
 
-def test_the_first_readers_at_once_wait_until_it_is_written(
+def test_concurrent_first_readers_wait_until_it_is_written(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     written: list[float] = []
@@ -250,7 +250,7 @@ def test_every_field_of_a_request_is_described() -> None:
     ] == []
 
 
-def test_every_field_of_a_request_has_an_example_that_fits_it() -> None:
+def test_every_field_of_a_request_has_a_valid_example() -> None:
     without, wrong = [], []
     for path, field in FIELDS_OF_REQUESTS:
         examples = [field["example"]] if "example" in field else _annotation(field, "examples")

@@ -77,7 +77,7 @@ def test_the_range_of_the_sample_is_the_samples_own() -> None:
     assert f"{first} to {last}" in README.replace("\n", " ")
 
 
-def test_the_candle_that_is_explained_is_one_of_the_sample() -> None:
+def test_the_explained_candle_is_in_the_sample() -> None:
     address = re.search(
         r"/explain\?symbol=NSE:RELIANCE&at=([^\"]+)", PAGES["apps/backtests/README.md"]
     )

@@ -30,7 +30,7 @@ def routes() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("method", "path"), routes())
-def test_a_route_needs_a_token_unless_it_is_public(api: Api, method: str, path: str) -> None:
+def test_every_route_that_is_not_public_needs_a_token(api: Api, method: str, path: str) -> None:
     response = getattr(api(), method)(path)
     if PUBLIC.get(path) == method:
         assert response.status_code in (200, 400, 401)

@@ -200,7 +200,7 @@ def repeated_names() -> dict[str, list[str]]:
     }
 
 
-def test_a_public_name_means_one_thing() -> None:
+def test_a_public_name_has_one_meaning() -> None:
     repeated = repeated_names()
     assert {name: repeated[name] for name in repeated.keys() - ROLES} == {}
     assert repeated.keys() >= ROLES

@@ -43,7 +43,7 @@ def test_a_record_says_by_which_request_from_where_and_in_which_session(alice: U
     assert record.session_id == "session-7"
 
 
-def test_the_session_of_one_request_is_forgotten_by_the_next(alice: User) -> None:
+def test_the_next_request_does_not_see_the_session(alice: User) -> None:
     request_origin.proven_by("session-7")
     request_origin.begin(RequestFactory().get("/", REMOTE_ADDR=""))
     record = recorded(alice)

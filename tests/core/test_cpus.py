@@ -29,7 +29,7 @@ def test_no_control_group_limits_nothing(tmp_path: Path) -> None:
     assert cpus.quota(tmp_path) is None
 
 
-def test_a_process_bound_to_a_processor_has_one(
+def test_a_process_bound_to_one_processor_counts_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cpus, "CGROUP", tmp_path)

@@ -70,7 +70,7 @@ def test_a_small_difference_is_left_alone(shift: Shift, caplog: pytest.LogCaptur
     assert server_clock.machine_clock.seconds_ahead == 0
 
 
-def test_a_clock_that_is_ahead_gives_up_on_nobody(shift: Shift, alice: User) -> None:
+def test_a_fast_clock_requeues_no_live_backtest(shift: Shift, alice: User) -> None:
     store_candles("NSE:NIFTY", "15m", wave_candles("2024-01-01", 45))
     backtest = submit(alice)
     Backtest.objects.update(status=BacktestStatus.RUNNING, heartbeat_at=timezone.now())

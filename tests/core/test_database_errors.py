@@ -213,7 +213,7 @@ def test_retry_after_is_in_the_message_the_details_and_the_header(
     assert answer.headers["Retry-After"] == "7"
 
 
-def test_a_refusal_that_says_nothing_of_it_does_not_say_when_to_come_back() -> None:
+def test_a_refusal_without_a_time_has_no_retry_after() -> None:
     answer = answer_exception(Taken(), {})
     assert "retryAfter" not in json.loads(answer.content)["error"]
     assert "Retry-After" not in answer.headers

@@ -45,7 +45,7 @@ def test_a_wrong_method_names_the_right_ones(client: Client) -> None:
         ("", False),
     ],
 )
-def test_the_request_id_is_the_clients_when_it_is_harmless(
+def test_a_harmless_request_id_of_the_client_is_used(
     client: Client, sent: str, *, taken: bool
 ) -> None:
     response = client.get("/api/nope", headers={"x-request-id": sent})
@@ -117,7 +117,7 @@ def test_a_fault_of_the_whole_body_names_no_field() -> None:
     assert error.details == {}
 
 
-def test_the_process_says_that_it_is_up(client: Client) -> None:
+def test_the_process_reports_that_it_is_up(client: Client) -> None:
     response = client.get("/healthz")
     assert (response.status_code, response.json()) == (200, {"status": "ok"})
 

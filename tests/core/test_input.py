@@ -100,7 +100,7 @@ def test_a_secret_is_never_echoed() -> None:
     assert "value" not in fault(pin="ab")
 
 
-def test_a_mistyped_key_is_refused_with_the_one_meant() -> None:
+def test_a_mistyped_key_is_refused_with_a_suggestion() -> None:
     refused = fault(captial=5)
     assert (refused["field"], refused["value"]) == ("captial", 5)
     assert "did you mean capital?" in str(refused["message"])

@@ -70,7 +70,7 @@ def test_a_request_counts_in_the_most_specific_scope(
     assert scope.fails_open == (name not in rate_limits.BEFORE_A_HASH.values())
 
 
-def test_a_network_of_ipv6_is_one_client() -> None:
+def test_an_ipv6_network_is_one_client() -> None:
     first, other = (
         rate_limits.scope_of("GET", "/api/x", user_id=None, address=address)
         for address in ("2001:db8::1", "2001:db8::ffff")
@@ -194,7 +194,7 @@ def test_of_wrong_passwords_at_once_no_more_than_the_limit_are_tried() -> None:
 
 
 @pytest.mark.django_db
-def test_successes_of_the_last_window_forgive_nothing_in_this_one(
+def test_successes_of_the_last_window_do_not_count_in_this_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     scope = RateLimitScope("x", "2/15m", "a@example.com")

@@ -52,7 +52,7 @@ def end(reason: str = "the old machine is gone") -> str:
     return said.getvalue()
 
 
-def test_an_open_run_stands_still_and_then_goes_on_as_if_nothing_had_been(alice: User) -> None:
+def test_an_open_run_stands_still_and_then_continues_unchanged(alice: User) -> None:
     starts = session_starts(2, LENGTH)
     series = {SYMBOL: random_candles(3, starts, wild=0.01)}
     store_bars(series, "15m")
@@ -125,7 +125,7 @@ def test_its_end_is_on_record_and_comes_once(alice: User) -> None:
         end()
 
 
-def test_an_operator_ends_it_with_a_reason() -> None:
+def test_an_operator_ends_the_quiet_start_with_a_reason() -> None:
     row, browser = begin(), browser_of(an_operator())
     act(browser, "end", row, "")
     assert QuietStart.objects.get().ended_at is None

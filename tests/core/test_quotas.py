@@ -102,7 +102,7 @@ def test_backtests_are_limited_by_number_and_size(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_two_keys_at_once_one_finds_room(settings: Settings) -> None:
+def test_of_two_concurrent_keys_one_is_stored(settings: Settings) -> None:
     settings.QUOTAS = {**settings.QUOTAS, "keys": 1}
     user, ready = make.user("racer"), Barrier(2)
 

@@ -39,7 +39,7 @@ def test_an_untrusted_proxy_is_logged_once(caplog: pytest.LogCaptureFixture, hea
         ("", {"X-Forwarded-For": "192.0.2.9"}),
     ],
 )
-def test_nothing_is_logged_of_a_trusted_proxy_or_without_one(
+def test_a_trusted_or_missing_proxy_is_not_logged(
     caplog: pytest.LogCaptureFixture, settings: Settings, peer: str, headers: dict[str, str]
 ) -> None:
     settings.TRUSTED_PROXIES = [ip_network("10.0.0.0/8")]

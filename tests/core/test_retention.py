@@ -18,7 +18,7 @@ SECOND = timedelta(seconds=1)
 DAY = timedelta(days=1)
 
 
-def test_a_counter_goes_when_its_window_is_over() -> None:
+def test_a_counter_is_deleted_after_its_window() -> None:
     for key, expires in (("old", make.NOW - SECOND), ("new", make.NOW)):
         Counter.objects.create(key=key, count=1, expires_at=expires)
     assert retention.purge(now=make.NOW) == 1
@@ -43,7 +43,7 @@ def job(name: str, *, status: str, days_ago: int) -> None:
         cursor.execute("UPDATE procrastinate_events SET at = %s WHERE job_id = %s", [at, made])
 
 
-def test_only_a_job_that_ended_long_ago_goes() -> None:
+def test_only_a_job_that_ended_long_ago_is_deleted() -> None:
     job("old.failed", status="failed", days_ago=31)
     job("old.cancelled", status="cancelled", days_ago=31)
     job("new.failed", status="failed", days_ago=29)

@@ -10,7 +10,7 @@ from tests import make
 
 
 @pytest.mark.django_db
-def test_instance_is_as_the_orm_reads_it(alice: User) -> None:
+def test_an_instance_equals_the_one_of_the_orm(alice: User) -> None:
     """An algorithm has fields of every kind, including generated ones."""
     key = make.algorithm(alice, **make.steps()).pk
     with connection.cursor() as cursor:

@@ -39,7 +39,7 @@ def test_one_byte_over_the_limit_is_refused_with_the_limit_and_advice(tmp_path: 
             list(unpack(path))
 
 
-def test_a_zip_that_says_less_than_it_unpacks_to_is_refused(tmp_path: Path) -> None:
+def test_a_zip_with_an_understated_size_is_refused(tmp_path: Path) -> None:
     path = zipped(tmp_path / "zip", 5000)
     path.write_bytes(path.read_bytes().replace((5000).to_bytes(4, "little"), bytes([9, 0, 0, 0])))
     with pytest.raises(Unreadable, match="damaged or locked zip"):

@@ -66,7 +66,7 @@ def test_an_unchanged_price_is_not_a_limit_however_low() -> None:
     assert flags_of(minutes(11, 0.85), days(d10=0.80)) == [UP]
 
 
-def test_the_official_close_decides_where_it_is_known() -> None:
+def test_a_known_official_close_decides() -> None:
     bars = minutes(10, (99, 101, 99, 100))
     bars = Candles(
         *(
@@ -124,7 +124,7 @@ def test_every_day_of_a_single_price_of_a_real_share_was_locked(market_data: Pat
     assert flags_of(sbin_daily(market_data), None, timeframe="1d") == []
 
 
-def test_minutes_of_a_thin_fund_are_not_taken_for_locked(market_data: Path) -> None:
+def test_minutes_of_a_thin_fund_do_not_count_as_locked(market_data: Path) -> None:
     """Seven of ten minutes have a single price.
 
     2,000 closes drawn within 25 % give the number near a limit by chance, and the number of these

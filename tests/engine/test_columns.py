@@ -61,7 +61,7 @@ def test_a_range_without_bars_has_no_batches() -> None:
     assert batches_of(CANDLES.slice(0, 0), "30m", 0, 0, 1) == []
 
 
-def test_a_block_is_computed_over_so_many_bars_before_it() -> None:
+def test_a_block_is_computed_with_the_warmup_bars_before_it() -> None:
     (batch,) = batches_of(CANDLES, "30m", 0, len(CANDLES), 0)
     for block in batch.blocks:
         assert block.start == max(block.first - WARMUP_BARS, 0)
@@ -85,6 +85,6 @@ def test_a_series_is_computed_once_and_read_at_any_offset(monkeypatch: pytest.Mo
     assert again.read(Read(RSI, 0, 4)).tobytes() == shifted(column, 4).tobytes()
 
 
-def test_a_column_shifted_by_more_than_it_holds_is_unknown() -> None:
+def test_a_column_shifted_by_more_than_its_length_is_unknown() -> None:
     assert np.isnan(shifted(np.ones(3), 5)).all()
     assert shifted(np.array([1.0, 2.0, 3.0]), 1)[1:].tolist() == [1.0, 2.0]

@@ -74,7 +74,7 @@ def test_only_days_that_both_have_count() -> None:
     assert compare_returns((curve(base), few), (CAPITAL, CAPITAL), seed=1) is None
 
 
-def test_a_result_that_was_ruined_or_never_traded_is_compared_as_far_as_it_can_be() -> None:
+def test_a_ruined_or_idle_result_is_compared_as_far_as_possible() -> None:
     ruined = curve(noise(60, 1))
     ruined["equity"][40:] = -1.0
     assert compare_returns((ruined, curve(noise(60, 2))), (CAPITAL, CAPITAL), seed=1) is None
@@ -84,7 +84,7 @@ def test_a_result_that_was_ruined_or_never_traded_is_compared_as_far_as_it_can_b
     assert result.mean_return.value is not None
 
 
-def test_a_seed_decides_all_of_it() -> None:
+def test_a_seed_decides_the_whole_comparison() -> None:
     pair = curve(noise(100, 1)), curve(noise(100, 2))
     assert compared(*pair, seed=5) == compared(*pair, seed=5)
     assert compared(*pair, seed=5) != compared(*pair, seed=6)

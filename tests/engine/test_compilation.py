@@ -217,7 +217,7 @@ def compiled(cache: Path) -> dict[Path, float]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_of_two_processes_that_find_the_cache_cold_one_compiles_and_both_load(
+def test_of_two_processes_with_a_cold_cache_one_compiles_and_both_load(
     tmp_path: Path,
 ) -> None:
     with preparing(tmp_path) as first, preparing(tmp_path) as second:
@@ -238,7 +238,7 @@ def test_of_two_processes_that_find_the_cache_cold_one_compiles_and_both_load(
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_another_compiles_when_the_one_that_does_is_killed(tmp_path: Path) -> None:
+def test_another_process_compiles_if_the_compiling_one_is_killed(tmp_path: Path) -> None:
     with preparing(tmp_path) as first:
         until(lambda: compiled(tmp_path), seconds=300)
         first.kill()

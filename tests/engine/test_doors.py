@@ -11,7 +11,7 @@ DOORS = ("", ".candles", ".evidence", ".language", ".live", ".results", ".studie
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_a_door_gives_every_name_that_it_lists(door: str) -> None:
+def test_a_door_exports_every_listed_name(door: str) -> None:
     module = import_module(f"apps.engine{door}")
     names = module.__all__
     values = [getattr(module, name) for name in names]

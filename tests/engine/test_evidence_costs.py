@@ -113,7 +113,7 @@ def test_targets_and_limit_orders_do_not_slip() -> None:
     assert figures_of(evidence)["slippage"] == pytest.approx(worsened[left].sum(), abs=1e-3)
 
 
-def test_a_result_that_loses_fails_and_one_that_bears_twice_the_costs_passes() -> None:
+def test_a_losing_result_fails_and_one_that_survives_double_costs_passes() -> None:
     evidence = evidence_of(crossing())
     losing = costs_section(evidence)
     assert evidence.result.net < 0

@@ -282,7 +282,7 @@ def test_an_edge_tried_once_passes(steps: Strategy, seeds: range) -> None:
 
 
 @pytest.mark.parametrize(("edge", "least", "most"), [(7, 0.85, 1), (3.5, 0, 0.2)])
-def test_an_edge_as_the_best_of_a_thousand_passes_where_it_is_large(
+def test_a_large_edge_as_the_best_of_a_thousand_passes(
     edge: float, least: float, most: float, seeds: range
 ) -> None:
     def verdicts() -> Iterator[bool]:

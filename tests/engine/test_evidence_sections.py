@@ -126,7 +126,7 @@ def test_earlier_trials_weaken_a_result() -> None:
         (Trials(1, 0.0, STUDY._replace(probability=0.2), 100), PASS, ""),
     ],
 )
-def test_a_study_that_chose_it_and_is_overfitted_passes_nothing(
+def test_a_result_chosen_by_an_overfitted_study_does_not_pass(
     trials: Trials, status: CheckStatus, said: str
 ) -> None:
     chosen = made(trials=trials, thresholds=EvidenceThresholds(deflated_sharpe=1e-9))

@@ -155,7 +155,7 @@ def leaving(**changes: Any) -> Strategy:
     return parse({**steps, **changes})
 
 
-def test_every_exit_is_explained_by_the_candle_and_levels_that_made_it() -> None:
+def test_every_exit_is_explained_by_its_candle_and_levels() -> None:
     given, candles = leaving(), walk(600)
     result = simulate(
         given, [History("NSE:TEST", candles)], start=0, end=2**40, capital=1_000_000.0

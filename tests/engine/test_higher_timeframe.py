@@ -37,7 +37,7 @@ def seen(times: list[int], timeframe: str, longer: list[int], name: str) -> list
     return list(higher_timeframe_of(bars(times), timeframe, bars(longer), name, NSE).seen.tolist())
 
 
-def test_a_candle_counts_at_the_bar_that_ends_with_it() -> None:
+def test_a_longer_candle_counts_at_the_bar_that_ends_with_it() -> None:
     hours = moments("09:15", "10:15")
     at = moments("09:15", "10:05", "10:10", "10:15", "11:10", "11:15")
     assert seen(at, "5m", hours, "1h") == [-1, -1, 0, 0, 1, 1]

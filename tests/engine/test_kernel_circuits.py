@@ -78,7 +78,7 @@ def test_a_short_waits_at_the_upper_and_leaves_at_the_lower() -> None:
     assert left.waited == [0, 0]
 
 
-def test_a_target_waits_as_the_limit_that_it_is() -> None:
+def test_a_target_waits_as_a_limit_order() -> None:
     played = play(
         """
         1 | 100 100 100 100 | long  |

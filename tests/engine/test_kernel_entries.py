@@ -80,7 +80,7 @@ def test_rule_6_only_whole_lots_are_traded() -> None:
     assert quantity(size=99.0, contract={"lot": 25.0}) == [75]
 
 
-def test_rule_6_under_one_lot_nothing_is_traded() -> None:
+def test_rule_6_less_than_one_lot_is_not_traded() -> None:
     assert play(NO_TRADE, size=24.0, contract={"lot": 25.0}).rejected == {"below_one_lot": 1}
 
 
@@ -161,7 +161,7 @@ def test_rule_6_the_position_limit_counts_open_positions() -> None:
     assert played.rejected == {"position_limit": 1}
 
 
-def test_rule_6_cash_pays_the_most_lots_it_can() -> None:
+def test_rule_6_cash_buys_as_many_lots_as_it_can() -> None:
     assert quantity(size=500.0, cash=12_345.0) == [123]
 
 
@@ -187,7 +187,7 @@ def test_rule_6_binary_fractions_do_not_cost_a_lot() -> None:
     assert played.trades["quantity"].tolist() == [50]
 
 
-def test_rule_6_not_even_one_lot_is_paid_for() -> None:
+def test_rule_6_cash_below_one_lot_buys_nothing() -> None:
     assert play(NO_TRADE, cash=100.5, rates=rates(brokerage=0.01)).rejected == {
         "insufficient_cash": 1
     }
@@ -338,7 +338,7 @@ def test_rule_7_adds_go_up_to_max_entries_and_one_more_is_not_a_rejection() -> N
     assert played.rejected == {}
 
 
-def test_rule_7_an_add_takes_no_place_of_a_position() -> None:
+def test_rule_7_an_add_does_not_count_as_a_position() -> None:
     played = play(
         """
         1 | 100 100 100 100 | long |
@@ -351,7 +351,7 @@ def test_rule_7_an_add_takes_no_place_of_a_position() -> None:
     assert played.trades["quantity"].tolist() == [2]
 
 
-def test_rule_7_a_stop_that_an_add_puts_over_the_trailing_one_is_a_stop_again() -> None:
+def test_rule_7_a_stop_raised_by_an_add_above_the_trailing_one_is_a_stop_again() -> None:
     """The trailing stop was at 99; the average of 100 and 106, less 2, is 101."""
     play(
         """
@@ -365,7 +365,7 @@ def test_rule_7_a_stop_that_an_add_puts_over_the_trailing_one_is_a_stop_again() 
     )
 
 
-def test_rule_5_a_stop_that_an_add_puts_at_the_trailing_one_is_the_stop() -> None:
+def test_rule_5_a_stop_raised_by_an_add_to_the_trailing_one_is_the_stop() -> None:
     """The trailing stop was at 99; the average of 100 and 102, less 2, is 99 too."""
     play(
         """
@@ -421,7 +421,7 @@ def test_signals_on_both_sides_at_one_close_cancel_out() -> None:
     assert played.rejected == {"both_sides": 1}
 
 
-def test_an_entry_and_the_opposite_signal_of_one_side_are_neither() -> None:
+def test_an_entry_and_the_opposite_signal_of_one_side_cancel_out() -> None:
     played = play(
         """
         1 | 100 100 100 100 | long           |

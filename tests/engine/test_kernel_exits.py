@@ -30,7 +30,7 @@ def test_rule_1_the_next_bar_is_the_symbols_own() -> None:
     )
 
 
-def test_rule_2_a_symbol_may_enter_at_the_open_it_was_closed_at() -> None:
+def test_rule_2_a_symbol_may_enter_at_the_open_of_its_exit() -> None:
     play(
         """
         1 | 100 100 100 100 | long  |
@@ -241,7 +241,7 @@ def test_rule_5_the_fill_is_the_first_price_that_a_trailing_stop_follows() -> No
     )
 
 
-def test_rule_5_the_trailing_stop_sleeps_until_the_gain_that_arms_it() -> None:
+def test_rule_5_the_trailing_stop_sleeps_until_the_arming_gain() -> None:
     play(
         """
         1 | 100 100 100 100   | long |
@@ -267,7 +267,7 @@ def test_rule_5_a_gain_of_just_the_threshold_arms_in_decimals() -> None:
     )
 
 
-def test_rule_5_the_trailing_stop_of_a_short_mirrors_it() -> None:
+def test_rule_5_the_trailing_stop_of_a_short_is_mirrored() -> None:
     play(
         """
         1 | 100 100 100 100 | short |
@@ -364,7 +364,7 @@ def test_rule_12_the_entry_bar_is_the_first_that_a_holding_counts() -> None:
     assert played.trades["bars"].tolist() == [2]
 
 
-def test_rule_12_a_one_sided_algorithm_leaves_on_the_mirrored_conditions() -> None:
+def test_rule_12_a_one_sided_algorithm_exits_on_the_mirrored_conditions() -> None:
     play(
         """
         1 | 100 100 100 100 | long      |
@@ -409,7 +409,7 @@ def test_rule_12_a_position_may_be_closed_and_entered_again_at_one_open() -> Non
     )
 
 
-def test_an_opposite_signal_is_ignored_where_it_does_not_close() -> None:
+def test_an_opposite_signal_is_ignored_if_it_does_not_close() -> None:
     played = play(
         """
         1 | 100 100 100 100 | long  |

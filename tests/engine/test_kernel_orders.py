@@ -42,7 +42,7 @@ def test_a_stop_buys_above_the_close_and_sells_below_it() -> None:
 @pytest.mark.parametrize(
     ("order", "bar"), [(LIMIT, "100 105 99.05 100"), (STOP, "100 100.95 90 100")]
 )
-def test_an_order_lives_for_one_bar_and_is_rejected_where_it_is_not_reached(
+def test_an_order_lives_for_one_bar_and_is_rejected_if_it_is_not_reached(
     order: dict[str, Any], bar: str
 ) -> None:
     played = play(
@@ -103,7 +103,7 @@ def test_in_the_bar_of_the_fill_the_stop_counts_first_at_its_own_level() -> None
     )
 
 
-def test_in_the_bar_of_the_fill_a_close_beyond_the_target_has_passed_it() -> None:
+def test_in_the_bar_of_the_fill_a_close_beyond_the_target_exits() -> None:
     play(
         """
         1 | 100 100 100 100   | long |
@@ -129,7 +129,7 @@ def test_in_the_bar_of_the_fill_a_close_beyond_the_target_has_passed_it() -> Non
     )
 
 
-def test_the_trail_starts_at_the_fill_and_skips_the_bar_of_it() -> None:
+def test_the_trail_starts_at_the_fill_and_skips_its_bar() -> None:
     """The high of 110 came before the position: the stop follows from 101 and then from 103."""
     play(
         """

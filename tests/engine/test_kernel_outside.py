@@ -123,7 +123,7 @@ def test_rule_13_a_contract_is_left_at_the_square_off_of_the_session_before_its_
     )
 
 
-def test_rule_13_where_no_bar_starts_after_the_square_off_it_is_left_at_the_last_close() -> None:
+def test_rule_13_without_a_bar_after_the_square_off_the_position_exits_at_the_last_close() -> None:
     play("""
         1 | 100 100 100 100 | long          |
         2 | 100 104 100 103 | last delivery | long 100, expiry_close 103

@@ -13,7 +13,7 @@ WALK = PAGE.partition("### One bar")[2].partition("\n## ")[0]
 NAMED = re.findall(r"`(\w+)[`(]", WALK)
 
 
-def test_every_name_on_the_page_is_one_of_the_kernel() -> None:
+def test_every_name_on_the_page_is_in_the_kernel() -> None:
     fields = {
         name
         for layout in (kernel.SLOT, kernel.WORK, records.ACCOUNT_STATE, records.POSITION)
@@ -24,7 +24,7 @@ def test_every_name_on_the_page_is_one_of_the_kernel() -> None:
     assert [name for name in NAMED if name not in known] == []
 
 
-def test_the_page_names_all_that_a_row_goes_through_in_its_order() -> None:
+def test_the_page_names_the_functions_of_a_row_in_order() -> None:
     source = inspect.getsource(cast(Any, kernel.run_rows).py_func)
     loop = next(node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.While))
     calls = [

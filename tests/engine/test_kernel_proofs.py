@@ -199,7 +199,7 @@ def test_rows_fed_one_at_a_time_give_the_backtest(seeds: range) -> None:
 
 @seeds
 @pytest.mark.timeout(1800)
-def test_the_future_changes_nothing_before_it(seeds: range) -> None:
+def test_later_bars_change_no_earlier_result(seeds: range) -> None:
     for case, rng in cases(seeds):
         rows, full = case.market.time.size, whole(case)
         end = int(rng.integers(1, rows))
@@ -278,7 +278,7 @@ def test_equity_is_cash_of_fills_plus_value_of_positions_at_every_row(seeds: ran
 
 @seeds
 @pytest.mark.timeout(1800)
-def test_the_order_of_symbols_does_not_matter_where_money_is_ample(seeds: range) -> None:
+def test_the_order_of_symbols_does_not_matter_if_money_is_ample(seeds: range) -> None:
     """Sizes must not follow equity either, which the charges of earlier entries reduce."""
     for case, rng in cases(seeds, symbols=4):
         plan = case.plan._replace(

@@ -104,7 +104,7 @@ def test_sbin_a_hundred_shares_always_reversing_gives_its_241_trades(
     assert_trades(sbin, sbin_daily(market_data), oracle)
 
 
-def test_goog_with_a_commission_buys_as_much_as_its_cash_pays_with_it(market_data: Path) -> None:
+def test_goog_with_a_commission_buys_as_much_as_its_cash_allows(market_data: Path) -> None:
     """The commission is 0.2 % of each fill.
 
     Sizes are equal; money differs by the paisa that fills are rounded to.
@@ -129,7 +129,7 @@ def test_goog_equity_and_drawdown_are_the_published_ones(goog: SimulationResult)
     assert goog.performance["maxDrawdown"] == pytest.approx(32.793662, abs=5e-7)
 
 
-def test_goog_system_quality_is_the_published_one(goog: SimulationResult) -> None:
+def test_goog_system_quality_equals_the_published_one(goog: SimulationResult) -> None:
     assert system_quality(net_profits(goog.trades[:-1])) == pytest.approx(1.945456, abs=5e-7)
 
 
@@ -153,7 +153,7 @@ def published_win_rate(result: SimulationResult) -> float:
     return float((profit > 0).mean() * 100)
 
 
-def test_exposure_of_the_closed_trades_is_the_published_one(goog: SimulationResult) -> None:
+def test_exposure_of_the_closed_trades_equals_the_published_one(goog: SimulationResult) -> None:
     closed = ResultData(goog.trades[:-1], goog.curve, 10_000.0)
     assert closed.exposure == pytest.approx(94.273743, abs=5e-7)
 

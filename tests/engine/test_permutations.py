@@ -49,7 +49,7 @@ def test_a_position_lies_anywhere_and_keeps_its_length() -> None:
     assert first.mean() == pytest.approx((7 + 9) / 2, abs=0.25)
 
 
-def test_alone_it_lies_at_each_place_as_often() -> None:
+def test_a_single_position_lies_at_each_place_equally_often() -> None:
     first, _ = places([3], 7, runs=20_000)
     counts = np.bincount(first)
     assert len(counts) == 8
@@ -70,7 +70,7 @@ def test_a_random_walk_is_not_timed() -> None:
     assert min(values) >= 1 / (PERMUTATIONS + 1)
 
 
-def test_a_seed_decides_all_of_it() -> None:
+def test_a_seed_decides_the_whole_test() -> None:
     candles = session_bars(4)
     assert (timed(candles).permuted == timed(candles).permuted).all()
     assert (timed(candles).permuted != timed(candles, seed=2).permuted).any()

@@ -89,7 +89,7 @@ def test_a_stop_of_the_risk_parameters_stands_beside_that_of_the_exits() -> None
     assert (plan.stop_rate, plan.second_stop_rate) == (0.02, 0.01)
 
 
-def test_a_target_of_the_risk_parameters_holds_where_the_exits_set_none() -> None:
+def test_a_target_of_the_risk_parameters_holds_if_the_exits_set_none() -> None:
     assert plan_of(strategy(riskParameters={"takeProfit": 5.0})).target_rate == 0.05
     both = strategy(
         exitConditions={"takeProfit": {"type": "points", "points": 5}},
@@ -153,7 +153,7 @@ def test_rule_9_a_written_time_holds_for_every_product() -> None:
     assert flags(written, "13:55", "14:00", "15:25") == [0, LATE, LATE | LAST]
 
 
-def test_rule_9_the_last_bar_is_the_one_whose_nominal_end_reaches_the_close() -> None:
+def test_rule_9_the_nominal_end_of_the_last_bar_reaches_the_close() -> None:
     assert flags(intraday("4h"), "09:15", "13:15") == [0, LAST]
     late = intraday("5m", squareOffTime="15:29")
     assert flags(late, "15:20", "15:25") == [0, LAST]

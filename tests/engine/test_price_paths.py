@@ -86,7 +86,7 @@ def test_a_short_trade_is_mirrored() -> None:
     assert furthest(short) == [(0.2, 0.1)]
 
 
-def test_trades_that_follow_each_other_within_a_bar_and_to_the_last_one() -> None:
+def test_extremes_of_consecutive_trades_within_a_bar_and_to_the_last_bar() -> None:
     first = trade_of_ten(entry=1, leave=3, bars=2, reason="opposite_signal", price=100)
     second = trade_of_ten(entry=3, leave=4, bars=2, reason="end_of_data", price=112)
     stopped = trade_of_ten(entry=4, leave=4, bars=1, reason="stop_loss", price=105)

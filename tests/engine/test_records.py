@@ -21,7 +21,7 @@ def state_bytes() -> bytes:
     return whole(random_case(np.random.default_rng(0), symbols=2)).state
 
 
-def test_rule_16_saved_state_comes_back_as_it_was() -> None:
+def test_rule_16_saved_state_is_restored_exactly() -> None:
     assert saved.save(saved.load(state_bytes(), INSTRUMENTS)) == state_bytes()
 
 
@@ -56,7 +56,7 @@ def test_states_in_databases_are_read_after_an_upgrade() -> None:
     assert saved.LAYOUT_6.header.hex() == "737461746500000603e26480df4e10ad"
 
 
-def test_a_run_that_release_1_0_saved_goes_on_with_all_it_holds() -> None:
+def test_a_run_saved_by_release_1_0_continues_with_its_positions() -> None:
     state = saved.load(state_bytes(), INSTRUMENTS)
     account = np.zeros(1, saved.LAYOUT_6.account)
     kept = [name for name in account.dtype.names or () if name != "rejected"]

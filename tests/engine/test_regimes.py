@@ -68,7 +68,7 @@ def rising_days() -> NDArray[np.bool_]:
     return np.append(np.zeros(LOOK_BACK, np.bool_), growth > np.quantile(growth, 2 / 3))
 
 
-def test_each_trade_is_in_one_regime_of_each_kind() -> None:
+def test_each_trade_has_one_regime_of_each_kind() -> None:
     result = result_of(np.arange(DAYS) - 20.0)
     for groups in section_of(result).figures.values():
         assert sum(group["trades"] for group in groups) == DAYS

@@ -59,7 +59,7 @@ def test_every_number_is_changed_alone_and_all_of_them_at_random() -> None:
     } <= set(range(16, 25))
 
 
-def test_a_number_that_may_have_decimals_has_them_when_it_was_sent_without() -> None:
+def test_a_decimal_parameter_gets_decimals_even_if_sent_without() -> None:
     result = looked(applied(STEPS, {STOP: 2}))
     stop = [neighbour.values[STOP] for neighbour in result.neighbours if neighbour.path == STOP]
     assert stop == pytest.approx([1.6, 1.8, 2.2, 2.4])
@@ -78,7 +78,7 @@ def test_a_seed_decides_the_random_ones() -> None:
     assert looked().neighbours != looked(seed=2).neighbours
 
 
-def test_a_cliff_is_the_change_by_a_tenth_that_takes_most() -> None:
+def test_a_cliff_is_the_tenth_that_costs_most() -> None:
     near = [
         Neighbour({}, "a", 0.1, 90.0),
         Neighbour({}, "b", -0.1, 40.0),

@@ -147,7 +147,7 @@ MUHURAT_OF_UNKNOWN_HOURS = Override(day("2023-11-12"), known=False)
         ("1w", {"2024-01-22 00:00": True}),
     ],
 )
-def test_rule_9_a_bar_is_in_session_when_any_moment_of_it_is(
+def test_rule_9_a_bar_is_in_session_if_any_moment_of_it_is(
     timeframe: str, bars: dict[str, bool]
 ) -> None:
     listed = [

@@ -84,7 +84,7 @@ def test_an_operator_compares_with_a_value(operator: str, expected: list[int]) -
     assert entries([9, 10, 11, 12, 10, 8], price(operator, 10)) == expected
 
 
-def test_a_cross_may_come_from_equality_and_must_leave_it() -> None:
+def test_a_cross_may_start_from_equality_and_must_leave_it() -> None:
     assert entries([10, 11, 10, 10, 11, 9, 11], price("crosses_above", 10)) == [1, 4, 6]
     assert entries([10, 9, 10, 10, 9, 11, 9], price("crosses_below", 10)) == [1, 4, 6]
 
@@ -142,7 +142,7 @@ def test_all_conditions_or_any() -> None:
     assert entries(closes, *two, logicalOperator="OR") == [0, 1, 2]
 
 
-def test_a_window_takes_bars_that_start_in_it() -> None:
+def test_a_window_includes_bars_that_start_in_it() -> None:
     window = {"type": "time_window", "from": "09:16", "to": "09:18"}
     assert entries([1, 1, 1, 1, 1], window) == [1, 2]
 
@@ -209,7 +209,7 @@ def pattern_bits(*conditions: dict[str, Any], **entry: object) -> list[int]:
     return list(signals_of(required_inputs(strategy), candles, {}, 0, len(candles)).tolist()[-5:])
 
 
-def test_a_pattern_is_seen_at_the_candle_that_ends_it() -> None:
+def test_a_pattern_is_seen_at_its_last_candle() -> None:
     assert pattern_bits(engulfing("bullish")) == [0, 1, 0, 0, 0]
     assert pattern_bits(engulfing("bearish")) == [1, 0, 1, 0, 1]
     assert pattern_bits(engulfing(None)) == [1, 1, 1, 0, 1]
@@ -217,7 +217,7 @@ def test_a_pattern_is_seen_at_the_candle_that_ends_it() -> None:
     assert pattern_bits(engulfing("bullish", side="short"), positionType="both")[1] == ENTER_SHORT
 
 
-def test_a_pattern_is_confirmed_by_the_candles_after_it() -> None:
+def test_a_pattern_is_confirmed_by_the_next_candles() -> None:
     assert pattern_bits(engulfing("bullish"), confirmationCandles=2) == [0, 0, 1, 0, 0]
     assert pattern_bits(engulfing("bullish"), confirmationCandles=3) == [0, 0, 0, 1, 0]
 
@@ -229,7 +229,7 @@ def group(operator: str, *conditions: dict[str, Any], **more: str) -> dict[str, 
     return {"type": "group", "logicalOperator": operator, "conditions": list(conditions), **more}
 
 
-def test_a_group_is_true_where_all_or_any_of_it_is() -> None:
+def test_a_group_is_true_if_all_or_any_of_its_conditions_are() -> None:
     closes = [1, 3, 5, 7, 9]
     odd = group("OR", price("below", 2), group("AND", price("above", 4), price("below", 6)))
     assert entries(closes, odd) == [0, 2]
@@ -250,7 +250,7 @@ def test_a_group_is_mirrored_condition_by_condition() -> None:
     assert mirrored(group("OR", inside)) == written(group("OR", outside))
 
 
-def test_the_side_of_a_group_is_that_of_all_in_it() -> None:
+def test_the_side_of_a_group_applies_to_all_its_conditions() -> None:
     sided = group("OR", price("above", 10), price("above", 11, side="short"), side="short")
     assert bits([9, 12], sided, positionType="both") == [0, ENTER_SHORT]
     ways = group("OR", price("above", 10, side="long"), price("below", 5))
@@ -277,7 +277,7 @@ def test_both_sides_at_one_close_set_both_bits() -> None:
     assert bits([10, 10], volume, positionType="both") == [ENTER_LONG | ENTER_SHORT] * 2
 
 
-def test_a_condition_for_one_side_is_used_there_as_it_is_written() -> None:
+def test_a_condition_for_one_side_is_used_there_unchanged() -> None:
     sided = (price("above", 10, side="long"), price("above", 12, side="short"))
     assert bits([9, 11, 13], *sided, positionType="both") == [
         0,

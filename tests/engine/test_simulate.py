@@ -203,7 +203,7 @@ def test_rule_9_bars_outside_of_sessions_are_left_out_and_counted() -> None:
     assert noted(expected, "out_of_session") == []
 
 
-def test_rule_9_bars_outside_of_sessions_are_included_where_that_is_asked() -> None:
+def test_rule_9_bars_outside_sessions_are_included_on_request() -> None:
     whole = with_pre_open(days=20)
     asked = busy(executionSettings={"includeOutOfSession": True})
     result = run(asked, whole)
@@ -247,7 +247,7 @@ def test_the_last_equity_is_the_capital_and_the_net_profit() -> None:
     assert net == pytest.approx(won - lost, abs=2e-4)
 
 
-def test_symbols_of_different_timelines_share_one() -> None:
+def test_symbols_with_different_timelines_share_one() -> None:
     first = history([99, 101, 102, 103])
     second = history([99, 101, 102, 103], symbol="NSE:OTHER", start=MONDAY + 2 * MINUTE)
     result = run(strategy(), first, second)
@@ -394,7 +394,7 @@ def without_volume(given: History) -> History:
 
 
 @pytest.mark.parametrize("daily", [{}, {"timeframe": "1d"}])
-def test_a_symbol_without_volume_trades_nothing_by_it_and_the_result_says_so(
+def test_a_symbol_without_volume_is_not_traded_by_it_and_the_result_reports_it(
     daily: dict[str, str],
 ) -> None:
     condition = {**MONEY_FLOW, "indicator": {"type": "MFI", **daily}}
@@ -474,7 +474,7 @@ def test_a_result_says_that_shares_were_sold_short_in_delivery() -> None:
     assert "delivery_shorts" not in notes(run(given, history(walk(30))))
 
 
-def test_a_result_counts_the_shares_that_were_held_short_over_night() -> None:
+def test_a_result_counts_the_shares_held_short_over_night() -> None:
     """Of three trades one is within a day, one over night, and one in a future over night."""
     given = strategy(
         basicInfo={"timeframe": "1h", "symbols": ["NSE:ONE", "NSE:NIFTY24JANFUT"]},

@@ -86,7 +86,7 @@ def test_each_of_many_equals_itself_alone(monkeypatch: pytest.MonkeyPatch, at_a_
         assert figures(outcome.result_data, by_days) == figures(wanted.result_data, by_days)
 
 
-def test_the_curve_of_every_row_knows_where_its_days_end() -> None:
+def test_the_curve_of_every_row_marks_the_ends_of_days() -> None:
     for rows in SLICES:
         row_range = row_range_of(MARKET, rows, by_days=False)
         for k, outcome in enumerate(together([row_range])):

@@ -309,7 +309,7 @@ def test_an_error_lists_the_allowed_values(path: str, value: object) -> None:
 
 
 @pytest.mark.parametrize(("sent", "asked"), [("ema", " did you mean EMA?"), (True, "values.")])
-def test_of_a_long_set_the_message_names_the_one_probably_meant(sent: object, asked: str) -> None:
+def test_for_a_long_set_the_message_suggests_a_similar_value(sent: object, asked: str) -> None:
     error = only_error(complete(**{f"{FIRST}__indicator1__type": sent}))
     assert error.message.endswith(asked)
     assert len(error.message) < 200
@@ -346,7 +346,7 @@ def test_a_number_is_a_finite_number_within_reason(path: str) -> None:
         "exitConditions__maxHoldingCandles",
     ],
 )
-def test_a_whole_number_is_one_within_its_range(path: str) -> None:
+def test_a_whole_number_must_be_in_its_range(path: str) -> None:
     for value in (1.5, True, "14", None, -1, 100_000_000, 2**63, 10**400, math.inf):
         assert only_error(complete(**{path: value})).field == dotted(path), value
 
@@ -387,7 +387,7 @@ def test_an_error_of_a_number_gives_the_limit(path: str, value: float) -> None:
     assert "must be at " in error.message
 
 
-def test_one_point_zero_is_one() -> None:
+def test_a_float_without_a_fraction_is_a_whole_number() -> None:
     strategy = parse(complete(riskParameters__maxOpenPositions=3.0))
     assert repr(strategy.riskParameters.maxOpenPositions) == "3"
 
@@ -458,7 +458,7 @@ def test_any_key_the_service_does_not_know_is_refused(path: str, value: object) 
     assert (error.field, error.value) == (dotted(path), value)
 
 
-def test_a_symbol_is_judged_by_its_form_and_its_place() -> None:
+def test_a_symbol_is_checked_by_its_form_and_its_place() -> None:
     errors = read_strategy(complete(basicInfo__symbols=[1, "NSE:TCS", None, "NSE:tcs"])).errors
     assert [error.field for error in errors] == [
         "basicInfo.symbols[0]",
@@ -519,7 +519,7 @@ def test_conditions_in_a_group_are_validated_like_any_other() -> None:
     assert warmup_bars(parse(entering(nested(3, CROSS)))) == 21
 
 
-def test_a_pattern_is_one_of_talibs() -> None:
+def test_pattern_names_come_from_talib() -> None:
     star = {"type": "candle_pattern", "pattern": "CDLMORNINGSTAR", "direction": "bullish"}
     assert lacking(entering(star)) == []
     assert lacking(entering({"type": "candle_pattern"})) == [

@@ -74,7 +74,7 @@ def test_of_three_parameters_the_best_sets_slice_is_drawn() -> None:
     assert chart["objectives"] == list(range(1, 18, 2))
 
 
-def test_where_few_sets_share_the_best_ones_values_all_of_them_are_drawn() -> None:
+def test_all_sets_with_the_best_values_are_drawn_if_they_are_few() -> None:
     sets = [0, 3, 4, 7, 17]  # drawn: in the best set's slice there is but one more
     chart = heat_map(
         grid(fast=3, slow=3, stop=2), sets, np.array([1.0, 2, 3, 4, 5]), objective="sharpeRatio"
@@ -120,7 +120,7 @@ def test_a_fan_begins_at_the_capital_and_its_bands_are_ordered(method: str) -> N
     assert drawn(method) == chart
 
 
-def test_a_shuffle_ends_where_it_was_traded_and_others_spread_by_the_law_of_sums() -> None:
+def test_shuffled_paths_end_together_and_others_spread_by_the_law_of_sums() -> None:
     shuffled = drawn("shuffle")
     last = 10_000 + PROFITS.sum()
     assert [shuffled[f"p{percent}"][-1] for percent in (5, 95)] == pytest.approx([last, last])  # type: ignore[index]

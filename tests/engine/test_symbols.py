@@ -165,7 +165,7 @@ def test_the_parts_read_so_far_are_given(text: str, exchange: str | None, code: 
     assert (refused.value.exchange, refused.value.code) == (exchange, code)
 
 
-def test_a_symbol_prints_as_it_was_written() -> None:
+def test_a_symbol_prints_as_written() -> None:
     assert str(parse_symbol("NSE:NIFTY24JAN1118000CE")) == "NSE:NIFTY24JAN1118000CE"
 
 

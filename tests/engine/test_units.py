@@ -30,7 +30,7 @@ def test_every_figure_has_the_decimals_of_its_unit() -> None:
     assert wire["winRate"] == wire["sharpeRatio"] == 0.666667
 
 
-def test_a_field_without_a_unit_of_its_own_has_that_of_the_field_it_stands_in() -> None:
+def test_a_field_without_its_own_unit_has_the_unit_of_its_parent() -> None:
     wire = round_for_wire(
         {"finalEquity": {"p5": 2 / 3}, "parameters": {"a.b": 0.1 + 0.2}, "list": [1 / 3]}
     )

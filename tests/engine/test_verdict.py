@@ -129,7 +129,7 @@ def test_reasons_that_are_certain_add_up(changes: dict[str, Any], reasons: list[
     assert counted["not_traded"] == 0
 
 
-def test_an_entry_names_its_trade_and_a_position_that_was_held_names_that() -> None:
+def test_an_entry_names_its_trade_and_an_open_position_names_its_own() -> None:
     result, outcomes = verdicts(strategy(entryConditions=BOTH), [days("NSE:TEST", 1)])
     entered = sorted(
         cast(int, outcome.trade) for outcome in outcomes if outcome.reason == "entered"
@@ -239,7 +239,7 @@ def test_a_gap_over_the_stop_leaves_nothing_in_the_way_of_the_next_order() -> No
     ]
 
 
-def test_a_position_that_ends_with_its_session_was_held_until_then() -> None:
+def test_a_position_closed_with_its_session_was_held_until_then() -> None:
     given = strategy(
         basicInfo={"timeframe": "1h"},
         entryConditions={"conditions": [price("above", 50)]},

@@ -84,7 +84,7 @@ def test_after_any_kill_the_service_recovers_and_leaves_no_trace() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_server_outlives_a_killed_up_and_the_next_one_stops_it() -> None:
+def test_the_server_outlives_a_killed_up_and_the_next_up_stops_it() -> None:
     with service(BACKTEST_WORKERS="1") as up:
         server = up.postmaster()
         up.kill(up.running()["supervisor"][0])

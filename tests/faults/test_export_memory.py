@@ -81,7 +81,7 @@ def fetch(port: int, token: str, path: str, into: Path) -> None:
         assert str(into.stat().st_size) == response.headers["Content-Length"]
 
 
-def test_the_export_of_a_large_account_takes_little_memory(tmp_path: Path) -> None:
+def test_the_export_of_a_large_account_needs_little_memory(tmp_path: Path) -> None:
     with service() as up:
         caller = Caller(up.port)
         user = {"email": "a@example.com", "password": "a long password", "name": "A"}

@@ -61,6 +61,6 @@ def test_a_worker_may_take_a_minute_and_so_may_its_queue() -> None:
         assert line(process) == "1min 5s 30s kept"
 
 
-def test_a_command_takes_as_long_as_it_takes() -> None:
+def test_a_command_has_no_time_limit() -> None:
     with python(COMMAND) as process:
         assert line(process) == "0 0 0 kept"

@@ -86,7 +86,7 @@ def test_the_calls_of_one_user(
     assert passed(limit, lambda n: caller.call(method, path, body).status) == limit
 
 
-def test_the_calls_of_nobody_from_one_address(limited: Service) -> None:
+def test_anonymous_calls_from_one_address(limited: Service) -> None:
     caller = Caller(limited.port, address="203.0.113.9")
     assert passed(60, lambda n: caller.call("GET", "/api/nothing").status) == 60
 

@@ -69,7 +69,7 @@ def test_runners_killed_at_fifty_moments_trade_as_if_nothing_had_happened(
     assert sum(Posting.objects.values_list("amount", flat=True)) == 0
 
 
-def test_bars_go_on_within_ten_seconds_of_a_machine_that_died(alice: User, tmp_path: Path) -> None:
+def test_bars_continue_within_ten_seconds_of_a_lost_machine(alice: User, tmp_path: Path) -> None:
     """Each time it dies with leased streams, which it never releases; the other one has to take
     them over.
     """

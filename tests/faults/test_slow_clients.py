@@ -144,7 +144,7 @@ def test_slow_clients_behind_nginx_hold_up_nobody(
 
 
 @pytest.mark.parametrize(("kind", "path"), KINDS)
-def test_200_slow_clients_of_the_bare_port_hold_up_nobody(
+def test_200_slow_clients_of_the_bare_port_delay_nobody(
     up: Service, client: Client, kind: str, path: str
 ) -> None:
     undisturbed = probe(client, up.port)
@@ -169,7 +169,7 @@ def test_nginx_refuses_a_body_that_is_too_large_unread(proxy: int) -> None:
         assert connection.recv(100).startswith(b"HTTP/1.1 413 ")
 
 
-def test_shared_report_that_is_never_read_holds_up_nobody(up: Service, client: Client) -> None:
+def test_a_shared_report_that_is_never_read_delays_nobody(up: Service, client: Client) -> None:
     path = shared_report(client)
     undisturbed = probe(client, up.port)
     with slow("never reading", up.port, count=SLOW_BARE, path=path):
@@ -208,7 +208,7 @@ def test_idle_connections_of_one_address_do_not_delay_another(up: Service, clien
         check("3,000 idle connections", undisturbed, probe(client, up.port))
 
 
-def test_clients_that_wait_for_a_backtest_hold_up_nobody(up: Service, client: Client) -> None:
+def test_clients_that_wait_for_a_backtest_delay_nobody(up: Service, client: Client) -> None:
     """They wait for a backtest that no worker runs, and are answered when it is cancelled."""
     undisturbed = probe(client, up.port)
     (worker,) = up.running()["backtest-worker"]

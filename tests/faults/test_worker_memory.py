@@ -101,7 +101,7 @@ YEAR_OF_MINUTES: Final = read_date_range(f"{YEAR}-01-01", f"{YEAR}-12-31", now=N
 DAY_OF_MINUTES: Final = read_date_range(f"{YEAR}-12-31", f"{YEAR}-12-31", now=NOW)
 
 
-def test_a_worker_takes_the_memory_that_was_estimated(tmp_path: Path) -> None:
+def test_a_worker_uses_the_estimated_memory(tmp_path: Path) -> None:
     """The baseline is the memory after a backtest of a day.
 
     A new worker does each run, with two averages and a stop by the average true range.

@@ -183,7 +183,7 @@ def test_a_backtest_whose_worker_is_killed_ends_soon(bench: Bench, tmp_path: Pat
     bench.require_results()
 
 
-def test_a_worker_that_was_frozen_for_long_writes_nothing_when_it_goes_on(
+def test_a_worker_frozen_for_long_writes_nothing_when_it_continues(
     bench: Bench, tmp_path: Path
 ) -> None:
     frozen = 0

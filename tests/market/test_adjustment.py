@@ -91,7 +91,7 @@ def test_all_timeframes_of_a_symbol_are_adjusted_alike() -> None:
 
 
 @pytest.mark.django_db
-def test_a_split_that_is_still_to_come_changes_nothing() -> None:
+def test_a_future_split_changes_nothing() -> None:
     store_candles(SBIN, "1d", days("2024-01-01", 1000, 1010))
     act("2024-01-03", 10)
     assert adjusted("1d").candles.close.tolist() == [1000, 1010]
@@ -106,7 +106,7 @@ def test_a_split_and_a_bonus_of_one_day_multiply() -> None:
 
 
 @pytest.mark.django_db
-def test_a_demerger_takes_a_part_of_the_price_and_no_share() -> None:
+def test_a_demerger_reduces_the_price_and_adds_no_share() -> None:
     store_candles(SBIN, "1d", days("2024-01-01", 1000, 920))
     act("2024-01-02", 1, kind="demerger", price_factor=Decimal("0.9"))
     history = adjusted("1d")
@@ -168,7 +168,7 @@ def test_a_week_with_a_split_in_it_is_made_from_adjusted_days() -> None:
 
 
 @pytest.mark.django_db
-def test_prices_that_their_source_adjusted_are_left_alone() -> None:
+def test_prices_adjusted_by_their_source_stay_unchanged() -> None:
     kind = writing.CandleKind(adjusted=True)
     bars = days("2024-01-01", 100, 101, 102)
     services.append(symbol=SBIN, timeframe="1d", candles=bars, kind=kind, now=NOW)

@@ -27,7 +27,7 @@ def short(*symbols: str, timeframe: str, within: int, total: int) -> list[Any]:
 
 
 @pytest.mark.parametrize("timeframe", list(TIMEFRAMES))
-def test_no_bound_promises_more_than_there_is(timeframe: str) -> None:
+def test_no_bound_promises_more_bars_than_exist(timeframe: str) -> None:
     hold_quarter("NSE:SBIN")
     store_candles("NSE:SBIN", "5m", flat_candles([at("2024-03-04 09:15"), at("2024-03-04 09:20")]))
     for start, end in [(START, END), (0, 2**33), (START + 36_000, END + 36_000), (END, END + 60)]:
@@ -53,7 +53,7 @@ def test_the_bars_of_a_simulation_are_estimated(timeframe: str, error: float) ->
         assert estimate == pytest.approx(read, rel=error, abs=2 * len(symbols))
 
 
-def test_plenty_is_seen_in_one_query_for_all_symbols(
+def test_enough_bars_are_found_in_one_query_for_all_symbols(
     django_assert_num_queries: Callable[[int], Any],
 ) -> None:
     symbols = ["NSE:SBIN", "NSE:INFY", "NSE:TCS"]

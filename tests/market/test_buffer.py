@@ -85,7 +85,7 @@ def test_each_bar_is_added_repeated_changed_or_refused() -> None:
     assert reading.stored_timeframes(SBIN)[0]["bars"] == 10
 
 
-def test_bars_that_have_not_ended_or_start_nowhere_are_refused_and_the_others_taken() -> None:
+def test_unfinished_or_misplaced_bars_are_refused_and_the_others_stored() -> None:
     good = rows_of(rising_minutes(f"{DAY} 09:15", 3, step=300))
     rows = [
         good[1],
@@ -124,7 +124,7 @@ def test_the_last_hour_of_a_share_without_derivatives_has_ended_at_half_past_thr
     assert receive(hour, "1h", now=now).added == 1
 
 
-def test_a_last_bar_that_is_cut_by_the_close_has_ended_with_it() -> None:
+def test_a_last_bar_cut_by_the_close_ends_with_it() -> None:
     """The times are from before the closing auction of 2026-08-03."""
     last = rising_minutes("2026-07-31 15:15", 1)
     assert receive(last, "1h", now=moment("2026-07-31 15:29")).rejected

@@ -41,9 +41,7 @@ def test_any_price_survives_bit_for_bit(prices: list[float]) -> None:
     ("price", "scale"),
     [(21727.0, b"0"), (21727.75, b"2"), (83.2525, b"4"), (0.0001, b"4"), (100 / 3, None)],
 )
-def test_a_block_takes_the_fewest_decimals_that_are_exact(
-    price: float, scale: bytes | None
-) -> None:
+def test_a_block_has_the_fewest_exact_decimals(price: float, scale: bytes | None) -> None:
     data = chunks.encode(flat_candles(range(0, 2400, 60), price))
     assert _scale(data) == scale
     assert chunks.decode(data).close.tolist() == [price] * 40
@@ -81,7 +79,7 @@ def test_bars_are_cut_at_the_blocks_of_rule_11(timeframe: str, starts: list[str]
     assert are_same_candles(chunks.concat(block.candles for block in cut), held)
 
 
-def test_the_days_of_a_block_are_those_of_its_bars() -> None:
+def test_the_days_of_a_block_equal_those_of_its_bars() -> None:
     held = flat_candles([at("2024-12-02 09:15"), at("2024-12-02 15:29"), at("2024-12-31 15:29")])
     block = chunks.split(held, "1m")[0]
     days = chunks.days_from_bits(chunks.day_bits(block), block.start)

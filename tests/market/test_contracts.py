@@ -43,7 +43,7 @@ DAY = timedelta(days=1)
         ("MCX:CRUDEOIL26MARFUT", False),
     ],
 )
-def test_shares_alone_have_limits_of_the_day(symbol: str, has_bands: bool) -> None:
+def test_only_shares_have_limits_of_the_day(symbol: str, has_bands: bool) -> None:
     facts = InstrumentFacts(on_index="NIFTY" in symbol)
     assert rules(symbol, facts).contract(symbol, lambda _: 100.0).has_bands is has_bands
 

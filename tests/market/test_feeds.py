@@ -142,7 +142,7 @@ def test_kite_is_off_unless_configured(settings: Any) -> None:
 
 
 @pytest.mark.django_db
-def test_a_feed_without_its_package_says_how_to_install_it(
+def test_a_feed_without_its_package_names_the_install_command(
     settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.KITE_API_KEY = settings.KITE_ACCESS_TOKEN = "given"

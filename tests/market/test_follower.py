@@ -62,7 +62,7 @@ def held() -> Sequence[int]:
     return [(time - OPENING) // 60 for time in bars.time.tolist()]
 
 
-def test_bars_received_while_the_database_was_lost_are_stored_when_it_is_back(
+def test_bars_received_during_an_outage_are_stored_afterwards(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     Outage(monkeypatch, attempts=5)

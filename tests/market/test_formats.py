@@ -298,7 +298,7 @@ def test_columns_of_several_instruments(tmp_path: Path) -> None:
         load(tmp_path, header + "\n".join(rows), symbol="NSE:TCS")
 
 
-def test_of_two_rows_of_one_time_that_differ_the_first_is_taken_among_many(tmp_path: Path) -> None:
+def test_of_two_different_rows_of_one_time_the_first_counts_in_a_large_file(tmp_path: Path) -> None:
     header = "Symbol,Date,Open,High,Low,Close,Volume\n"
     rows = ["TCS,2024-01-01,1,1,1,1,1", "SBIN,2024-01-01,2,2,2,2,1", "TCS,2024-01-01,3,3,3,3,1"]
     loaded = load(tmp_path, header + "\n".join(rows), timeframe="1d")

@@ -154,7 +154,7 @@ def test_the_name_of_the_file_gives_the_symbol(tmp_path: Path, name: str, symbol
     assert ImportedSeries(path).symbol == symbol
 
 
-def test_a_given_symbol_wins_and_an_untold_one_is_asked_for(tmp_path: Path) -> None:
+def test_a_given_symbol_wins_and_a_missing_one_is_refused(tmp_path: Path) -> None:
     path = write_file(tmp_path, HEADER + "\n".join(MINUTES), "prices.csv")
     assert ImportedSeries(path, symbol="MCX:GOLD24FEBFUT").symbol == "MCX:GOLD24FEBFUT"
     with pytest.raises(BadCandleFile, match="give the symbol"):
@@ -172,7 +172,7 @@ def test_a_row_repeated_exactly_is_dropped_and_counted(tmp_path: Path) -> None:
     assert (loaded.report.rows, loaded.report.bars, loaded.report.repeated) == (5, 3, 2)
 
 
-def test_two_rows_of_one_time_that_differ_are_refused(tmp_path: Path) -> None:
+def test_two_different_rows_of_one_time_are_refused(tmp_path: Path) -> None:
     message = refusal(tmp_path, *MINUTES, "2024-01-01 09:16,100.5,102,100,101.5,20")
     assert "line 5: is of one time with line 3 and differs from it" in message
 

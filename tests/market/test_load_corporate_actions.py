@@ -258,7 +258,7 @@ def test_an_event_that_cannot_be_read_is_a_warning(
     assert held() == []
 
 
-def test_a_demerger_without_a_factor_asks_for_it(
+def test_a_demerger_without_a_factor_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     header = "symbol,ex_date,kind,ratio,factor,source\n"

@@ -10,7 +10,7 @@ from tests.market.bars import are_same_candles, at, flat_candles, store_candles
 
 
 @pytest.mark.django_db(transaction=True)
-def test_loads_of_one_block_at_once_lose_nothing() -> None:
+def test_concurrent_loads_of_one_block_lose_nothing() -> None:
     bars = flat_candles([at("2024-01-31 09:15") + 60 * i for i in range(32)])
 
     def load(part: int) -> None:

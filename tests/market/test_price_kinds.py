@@ -54,7 +54,7 @@ def test_a_file_that_falls_by_the_ratio_is_as_traded(tmp_path: Path) -> None:
     assert closes() == [100, 101, 102, 103]
 
 
-def test_a_file_that_does_not_fall_is_adjusted_and_stays_as_it_is(tmp_path: Path) -> None:
+def test_a_file_without_a_fall_is_adjusted_and_stays_unchanged(tmp_path: Path) -> None:
     split("2024-01-03")
     report = load(tmp_path, days(100, 101, 102, 103))
     assert "prices adjusted by their source, to which no corporate action is applied: 1" in report

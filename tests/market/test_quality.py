@@ -48,7 +48,7 @@ def test_options_move_so_by_nature() -> None:
 
 
 @pytest.mark.parametrize(("silent", "runs"), [(9, 0), (10, 1), (0, 0), (375, 0)])
-def test_long_runs_without_volume_are_dated_where_others_have_some(silent: int, runs: int) -> None:
+def test_long_runs_without_volume_are_dated_if_others_have_some(silent: int, runs: int) -> None:
     bars = rising_minutes("2024-01-01 09:15", 375)
     volume = np.where(np.arange(375) < silent, 0.0, 5.0)
     prices = {name: getattr(bars, name) for name in ("open", "high", "low", "close")}

@@ -164,7 +164,7 @@ def test_warmup_is_the_beginning_of_the_block_and_2000_bars_before_it() -> None:
     assert are_same_candles(read, held.slice(first_of_block - WARMUP_BARS, stop))
 
 
-def test_warmup_is_all_there_is_when_that_is_less() -> None:
+def test_a_short_history_is_all_warmup() -> None:
     held = rising_minutes("2024-01-31 09:15", 375)
     store_candles(SBIN, "1m", held)
     read = reading.read_bars(

@@ -107,7 +107,7 @@ def test_loading_the_rulebook_in_force_changes_nothing(db: None) -> None:
     assert not RuleSetVersion.objects.exists()
 
 
-def test_an_edition_loaded_before_funds_were_known_taxes_them_as_shares_as_it_did(
+def test_an_edition_without_funds_taxes_them_as_shares(
     db: None,
 ) -> None:
     """It has neither a list of funds nor depository charges; the bundled ones are used."""

@@ -160,7 +160,7 @@ def test_a_row_that_names_the_underlying_wins_over_the_general_row() -> None:
         ("NSE:MON100", "overseas_etf", "0", "0", "0"),
     ],
 )
-def test_taxes_on_units_of_funds_depend_on_their_holdings(
+def test_units_of_funds_are_taxed_by_the_kind_of_their_assets(
     symbol: str, kind: str, tax_buy: str, tax_sell: str, tax_intraday: str
 ) -> None:
     """The value is a lakh. Other charges are as on shares."""

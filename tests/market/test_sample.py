@@ -68,7 +68,9 @@ def test_prices_stand_on_ticks_and_stay_plausible(held: Held, symbol: str) -> No
 
 
 @pytest.mark.parametrize("symbol", TICKS)
-def test_returns_of_the_shipped_sample_do_not_tell_the_next_ones(held: Held, symbol: str) -> None:
+def test_returns_of_the_shipped_sample_do_not_predict_the_next_ones(
+    held: Held, symbol: str
+) -> None:
     """The limit is looser than in the proofs over many seeds: one of fourteen series may be odd."""
     for timeframe in ("1d", "1m"):
         returns = np.diff(np.log(held[symbol, timeframe].close))

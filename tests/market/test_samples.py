@@ -96,7 +96,7 @@ def test_one_symbol_in_the_range_of_its_sample_refuses_all(sample: Candles) -> N
     assert stored("1d", INFY) == []
 
 
-def test_replacing_drops_the_generated_bars_of_one_timeframe_alone(sample: Candles) -> None:
+def test_replacing_drops_only_the_generated_bars_of_one_timeframe(sample: Candles) -> None:
     receive(days("07-01"))
     feeds.compact(symbols=[SBIN], now=NOW)
     assert receive(days("06-30"), replace_sample=True).dropped == 3
@@ -216,7 +216,7 @@ def test_on_a_terminal_the_command_asks(
     assert "NSE:SBIN 1d (until 30 June 2026, 00:00 IST). Replace it? [y/N] " in asked.getvalue()
 
 
-def test_the_sample_is_loaded_again_where_nothing_is_stored(sample: Candles) -> None:
+def test_the_sample_is_loaded_again_if_nothing_is_stored(sample: Candles) -> None:
     store_candles("NSE:TCS", "1d", days("06-30"))
     report = load("--sample")
     assert "NSE:TCS has real history" in report

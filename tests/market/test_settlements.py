@@ -74,7 +74,7 @@ def test_without_an_official_close_the_mean_of_the_last_minutes_settles_with_a_n
 
 
 @pytest.mark.django_db
-def test_else_it_is_the_last_close_of_the_index_or_of_the_contract_itself() -> None:
+def test_otherwise_the_last_close_of_the_index_or_contract_settles() -> None:
     price, _, notes = settled(FUTURE)
     assert np.isnan(price)
     assert notes == ["approximate_settlement"]

@@ -69,7 +69,7 @@ def test_the_bars_that_a_load_changed_added_and_inserted_are_as_before(tmp_path:
     assert are_same_candles(stored(), before)
 
 
-def test_a_load_where_nothing_was_is_taken_away(tmp_path: Path) -> None:
+def test_undo_removes_a_first_load(tmp_path: Path) -> None:
     load(write_file(tmp_path, minutes(1, 2), "SBIN_1m.csv"))
     assert "NSE:SBIN 1m: 2 bars, 0 after the undo" in load("--undo")
     assert not CandleChunk.objects.exists()
@@ -90,7 +90,7 @@ def test_undo_restores_a_sample_with_its_later_bars(tmp_path: Path) -> None:
     assert reading.stored_timeframes(INFY) == row
 
 
-def test_a_sample_that_was_loaded_is_taken_away() -> None:
+def test_undo_removes_a_loaded_sample() -> None:
     load("--sample")
     assert "NSE:RELIANCE 1m: 21000 bars, 0 after the undo" in load("--undo")
     assert not CandleChunk.objects.exists()
@@ -115,7 +115,7 @@ def test_only_one_load_can_be_undone(tmp_path: Path) -> None:
     assert len(stored()) == 3
 
 
-def test_a_load_that_changes_nothing_leaves_the_one_before_to_undo(tmp_path: Path) -> None:
+def test_a_load_without_changes_leaves_the_earlier_one_to_undo(tmp_path: Path) -> None:
     for closes in ((1, 2), (1, 3), (1, 3)):
         load(write_file(tmp_path, minutes(*closes), "SBIN_1m.csv"))
     load("--undo")
@@ -186,7 +186,7 @@ def test_bars_of_another_timeframe_do_not_matter() -> None:
     assert [row["timeframe"] for row in reading.stored_timeframes(SBIN)] == ["1m"]
 
 
-def test_bars_that_waited_in_the_buffer_when_it_was_loaded_stay() -> None:
+def test_bars_in_the_buffer_at_the_time_of_the_load_stay() -> None:
     rows = list(rows_of(rising_minutes("2024-01-31 09:15", 3)))
     feeds.receive(timeframe="1m", series={SBIN: rows}, now=NOW)
     before = stored()

@@ -77,7 +77,7 @@ def tables() -> list[str]:
     return connection.introspection.table_names()
 
 
-def test_everything_is_there_again_and_stands_still(tmp_path: Path) -> None:
+def test_a_restore_brings_everything_back_and_stands_still(tmp_path: Path) -> None:
     alice = make.user("alice")
     algorithm = make.algorithm(alice, name="Crossing")
     path = back_up(tmp_path)
@@ -92,7 +92,7 @@ def test_everything_is_there_again_and_stands_still(tmp_path: Path) -> None:
         call_command("migrate", "--check", verbosity=0)
 
 
-def test_a_backup_is_a_tar_with_the_key_that_its_owner_alone_reads(
+def test_a_backup_is_a_tar_with_the_key_readable_only_by_its_owner(
     tmp_path: Path, settings: Settings
 ) -> None:
     path = back_up(tmp_path / "new")

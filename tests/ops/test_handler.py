@@ -114,7 +114,7 @@ def test_file_is_read_in_request_threads(tmp_path: Path) -> None:
     run(play())
 
 
-def test_client_that_leaves_a_large_answer_stops_it_without_a_traceback(
+def test_a_client_that_leaves_a_large_answer_stops_it_without_a_traceback(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     read: list[int] = []
@@ -163,7 +163,7 @@ def test_threads_are_few_and_stay() -> None:
     run(play())
 
 
-def test_call_that_has_begun_ends_with_its_body_though_the_client_goes() -> None:
+def test_a_call_in_progress_ends_with_its_body_though_the_client_leaves() -> None:
     begun, go_on, bodies = threading.Event(), threading.Event(), list[bytes]()
 
     def view(request: HttpRequest) -> HttpResponse:
@@ -186,7 +186,7 @@ def test_call_that_has_begun_ends_with_its_body_though_the_client_goes() -> None
     run(play())
 
 
-def test_call_that_waits_for_a_thread_is_dropped_when_its_client_goes() -> None:
+def test_a_call_that_waits_for_a_thread_is_dropped_when_its_client_leaves() -> None:
     begun, go_on, served = threading.Semaphore(0), threading.Event(), list[str]()
 
     def view(request: HttpRequest) -> HttpResponse:
@@ -241,7 +241,7 @@ def test_failure_after_the_view_is_an_error_in_the_envelope(
         ("::ffff:127.0.0.1", ["127.0.0.0/8"], "https"),
     ],
 )
-def test_trusted_proxy_alone_says_that_a_request_came_by_tls(
+def test_only_a_trusted_proxy_can_report_tls(
     settings: Settings, peer: str, trusted: list[str], scheme: str
 ) -> None:
     settings.TRUSTED_PROXIES = [ip_network(text) for text in trusted]

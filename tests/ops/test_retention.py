@@ -13,7 +13,7 @@ from tests import make
 
 
 @pytest.mark.django_db
-def test_the_clock_of_the_purge_is_when_it_was_due() -> None:
+def test_the_purge_uses_its_due_time_as_the_clock() -> None:
     for key, expires in (("old", make.NOW - timedelta(seconds=1)), ("new", make.NOW)):
         Counter.objects.create(key=key, count=1, expires_at=expires)
     tasks.purge(int(make.NOW.timestamp()))

@@ -63,7 +63,7 @@ def data_dir() -> Iterator[Path]:
     shutil.rmtree(socket_folder(directory), ignore_errors=True)
 
 
-def test_a_port_that_is_taken_is_named(data_dir: Path) -> None:
+def test_a_port_in_use_is_named(data_dir: Path) -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as server:
         port = server.getsockname()[1]
         said = refusal(PORT=str(port), DATA_DIR=str(data_dir))
@@ -279,7 +279,7 @@ def test_only_the_database_outlives_a_killed_service(
 
 @pytest.mark.slow
 @pytest.mark.timeout(180)
-def test_web_comes_back_after_it_and_the_database_were_killed(
+def test_web_recovers_after_it_and_the_database_were_killed(
     service: subprocess.Popen[str], port: int, data_dir: Path
 ) -> None:
     os.kill(postmaster(data_dir), signal.SIGKILL)

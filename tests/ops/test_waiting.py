@@ -64,7 +64,7 @@ def test_an_answer_waits_until_its_notification() -> None:
     run(play())
 
 
-def test_answer_waits_no_longer_than_it_may() -> None:
+def test_an_answer_waits_no_longer_than_allowed() -> None:
     async def play() -> None:
         client, call = await Polls(seconds=0.1).ask()
         await call
@@ -103,7 +103,7 @@ def test_poll_beyond_the_limit_is_answered_at_once(monkeypatch: pytest.MonkeyPat
     run(play())
 
 
-def test_client_that_goes_ends_its_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_that_leaves_ends_its_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiting, "MAX_POLLS", 1)
 
     async def play() -> None:
@@ -211,7 +211,7 @@ def test_news_before_the_stream_waited_is_sent() -> None:
     run(play())
 
 
-def test_quiet_stream_sends_comments_and_reads_news_that_nobody_notified_of(
+def test_a_quiet_stream_sends_comments_and_reads_unnotified_news(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(waiting, "SECONDS_BETWEEN_COMMENTS", 0.02)
@@ -228,7 +228,7 @@ def test_quiet_stream_sends_comments_and_reads_news_that_nobody_notified_of(
     run(play())
 
 
-def test_client_that_does_not_read_delays_no_other_and_leaves_its_slot_when_it_goes(
+def test_a_client_that_does_not_read_delays_no_other_and_frees_its_slot_when_it_leaves(
     left: list[int],
 ) -> None:
     async def play() -> None:

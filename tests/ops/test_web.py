@@ -107,7 +107,7 @@ def test_an_ambiguous_request_is_refused_and_the_connection_closed(
     [b"", b"GET /api/x HTTP/1.1\r\nHost:", LOG_IN + b"Content-Length: 40\r\n\r\n{"],
     ids=["nothing", "half a head", "half a body"],
 )
-def test_requests_that_do_not_come_hold_up_no_others(port: int, half: bytes) -> None:
+def test_incomplete_requests_delay_no_others(port: int, half: bytes) -> None:
     with ExitStack() as held:
         for _ in range(30):
             connection = socket.create_connection(("127.0.0.1", port))

@@ -177,7 +177,7 @@ def test_a_worker_ends_cleanly_if_it_never_had_a_database(site: Site) -> None:
 
 
 @pytest.mark.parametrize(("most", "done"), [(None, [1, 2]), (50_000, [1])])
-def test_a_worker_ends_after_a_job_that_has_made_it_large(
+def test_a_worker_ends_after_a_job_that_made_it_large(
     most: int | None,
     done: list[int],
     caplog: pytest.LogCaptureFixture,

@@ -69,7 +69,7 @@ def test_gzip_and_zip_are_read_alike(tmp_path: Path) -> None:
         assert read_master(path, today=TODAY).rows == plain.rows
 
 
-def test_a_master_is_as_old_as_it_says_or_as_its_first_expiry(tmp_path: Path) -> None:
+def test_the_date_of_a_master_is_its_own_or_that_of_its_first_expiry(tmp_path: Path) -> None:
     dates = {
         "nse": (master_files.NSE, (TODAY, "today")),
         "kite": (master_files.KITE, (date(2026, 8, 18), "its first expiry")),
@@ -94,7 +94,7 @@ def test_of_names_with_the_same_symbol_the_identical_name_is_kept(tmp_path: Path
     assert [line for line, _ in master.rejections.shown[RejectReason.COLLISION]] == [2, 4, 5]
 
 
-def test_of_several_series_the_share_s_normal_one_stays(tmp_path: Path) -> None:
+def test_the_normal_series_of_a_share_wins(tmp_path: Path) -> None:
     rows = master_files.NSE.replace("360ONE,360 ONE WAM LIMITED,BE", "M&M,Mahindra again,BE")
     master = read(tmp_path / "a", rows)
     assert [instrument.name for instrument in name(master)] == ["Mahindra & Mahindra Limited"]

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db
         {"type": "futures"},
     ],
 )
-def test_a_row_that_contradicts_itself_cannot_be(fields: dict[str, Any]) -> None:
+def test_the_database_refuses_a_contradictory_row(fields: dict[str, Any]) -> None:
     with pytest.raises(IntegrityError), transaction.atomic():
         equity("NSE:TCS", **fields)
 

@@ -83,7 +83,7 @@ def test_a_dry_run_counts_and_changes_nothing(seed: Seed) -> None:
         assert not model.objects.exists()
 
 
-def test_a_lot_that_changes_is_dated_and_the_old_one_kept(seed: Seed) -> None:
+def test_a_changed_lot_is_dated_and_the_old_one_kept(seed: Seed) -> None:
     day = date(2026, 12, 29)
     seed(future(day, lot=75), "--as-of", "2026-01-02")
     seed(future(day, lot=65), "--as-of", "2026-10-01")

@@ -322,7 +322,7 @@ def test_a_signal_refused_at_its_close_makes_no_order(alice: User) -> None:
     ]
 
 
-def test_entries_that_wait_are_taken_back_when_entries_are_blocked(alice: User) -> None:
+def test_waiting_entries_are_cancelled_when_entries_are_blocked(alice: User) -> None:
     stepper = make_stepper(alice)
     play(stepper, (row(FLAT), LONG))
     block_entries(stepper.state, KILL_SWITCH)

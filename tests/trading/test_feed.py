@@ -101,7 +101,7 @@ def test_the_feed_waits_as_long_as_the_market_did_but_not_overnight() -> None:
     assert waits == [2.0]
 
 
-def test_ctrl_c_says_where_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_reports_the_position(monkeypatch: pytest.MonkeyPatch) -> None:
     store_candles(SBIN, "1m", rising_minutes("2026-10-29 09:15", 3))
 
     def interrupt(seconds: float) -> None:
@@ -127,7 +127,7 @@ def test_impossible_replays_are_refused_with_the_reason(words: list[str], messag
         feed(*words)
 
 
-def test_a_gap_with_candles_is_played_when_that_is_asked_for_alone(alice: User) -> None:
+def test_a_gap_with_candles_is_played_only_on_request(alice: User) -> None:
     """Three of ten minutes were played; the next replay starts at the eighth, which leaves out
     four.
     """

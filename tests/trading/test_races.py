@@ -85,7 +85,7 @@ def assert_started_once(algorithm: Algorithm) -> None:
 
 
 @pytest.mark.parametrize(("clients", "rounds"), ROUNDS)
-def test_of_many_with_one_key_one_starts_it(
+def test_of_many_concurrent_requests_with_one_key_one_starts_it(
     api: Api, alice: User, clients: int, rounds: int
 ) -> None:
     callers = [api(alice) for _ in range(clients)]
@@ -100,7 +100,7 @@ def test_of_many_with_one_key_one_starts_it(
 
 
 @pytest.mark.parametrize(("clients", "rounds"), ROUNDS)
-def test_of_many_with_keys_of_their_own_one_starts_it(
+def test_of_many_concurrent_requests_with_their_own_keys_one_starts_it(
     api: Api, alice: User, clients: int, rounds: int
 ) -> None:
     callers = [api(alice) for _ in range(clients)]
@@ -112,7 +112,7 @@ def test_of_many_with_keys_of_their_own_one_starts_it(
         assert_started_once(algorithm)
 
 
-def test_starts_at_once_reserve_no_more_than_there_is() -> None:
+def test_concurrent_starts_reserve_no_more_than_the_balance() -> None:
     owner = make.user()
     algorithms = [stopped_algorithm(owner, initialCapital=1_500_000) for _ in range(10)]
 

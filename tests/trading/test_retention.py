@@ -32,9 +32,7 @@ def row(stream: BarStream, time: int, used_at: datetime) -> None:
     stream.rows.create(time=time, bars=b"", used_at=used_at)
 
 
-def test_an_old_signal_is_purged_unless_it_is_of_a_replay_by_a_recent_run(
-    alice: User, bob: User
-) -> None:
+def test_an_old_signal_is_purged_unless_a_recent_run_replayed_it(alice: User, bob: User) -> None:
     old, young = start(stopped_algorithm(alice)), start(stopped_algorithm(bob))
     Run.objects.filter(pk=old.pk).update(started_at=OLD - DAY)
     signal(old, OLD)
@@ -44,7 +42,7 @@ def test_an_old_signal_is_purged_unless_it_is_of_a_replay_by_a_recent_run(
     assert set(Signal.objects.values_list("run", "bar_time")) == {(old.pk, NEW), (young.pk, OLD)}
 
 
-def test_an_old_row_goes_unless_a_run_is_in_its_segment(alice: User) -> None:
+def test_an_old_row_is_purged_unless_a_run_is_in_its_segment(alice: User) -> None:
     start(stopped_algorithm(alice))
     bar_streams.assign_runs(now=make.NOW)
     held, free = RunState.objects.get().stream, bar_streams.get_bar_stream(["NSE:TCS"], "1m")

@@ -32,7 +32,7 @@ def test_a_failure_is_in_the_history_and_emits_an_event(alice: User) -> None:
     assert AuditRecord.objects.get(action="algorithm_failed").actor_kind == "system"
 
 
-def test_a_failed_one_that_holds_positions_keeps_its_capital(alice: User) -> None:
+def test_a_failed_algorithm_with_positions_keeps_its_capital(alice: User) -> None:
     algorithm = stopped_algorithm(alice)
     run = start(algorithm)
     hold(run)

@@ -57,7 +57,7 @@ def test_every_good_url_is_accepted() -> None:
     assert {url: refusal(url) for url in ACCEPTED} == dict.fromkeys(ACCEPTED, "")
 
 
-def test_a_refusal_does_not_tell_what_there_is_in_our_network() -> None:
+def test_a_refusal_does_not_reveal_our_network() -> None:
     reasons = {
         refusal(url)
         for url in (
@@ -83,7 +83,7 @@ def test_a_refusal_does_not_tell_what_there_is_in_our_network() -> None:
         (BY_SPELLING[-1], "2048"),
     ],
 )
-def test_a_refusal_says_what_to_write_instead(url: str, words: str) -> None:
+def test_a_refusal_suggests_a_valid_form(url: str, words: str) -> None:
     assert words in refusal(url)
 
 
@@ -122,7 +122,7 @@ def test_an_exempt_address_may_have_any_port_and_go_without_tls() -> None:
         https://8.8.8.8:9000/ http://[::ffff:127.0.0.1]/ https://both.example.com/ ftp://127.0.0.1/
     """.split(),
 )
-def test_nothing_but_canonical_addresses_of_the_networks_is_exempt(url: str) -> None:
+def test_only_canonical_addresses_of_the_networks_are_exempt(url: str) -> None:
     assert refusal(url, LOOPBACK)
 
 
@@ -143,7 +143,7 @@ def test_any_text_is_a_target_or_is_refused(text: str, start: str) -> None:
 
 
 @given(st.text(alphabet="0123456789abfxX.:[]%-_", min_size=1, max_size=20))
-def test_what_the_system_takes_for_an_address_is_that_very_address(host: str) -> None:
+def test_any_spelling_of_an_address_is_that_address_or_refused(host: str) -> None:
     """Or it is refused: no spelling of an address passes for a name."""
     try:
         target = parse_url(f"https://{host}/", NONE)
@@ -166,7 +166,7 @@ def test_what_the_system_takes_for_an_address_is_that_very_address(host: str) ->
         "2001::{:x}:{:x}",
     ],
 )
-def test_no_address_that_wraps_another_is_public(form: str) -> None:
+def test_an_address_that_wraps_another_is_not_public(form: str) -> None:
     for wrapped in ("127.0.0.1", "169.254.169.254", "10.0.0.1", "8.8.8.8"):
         high, low = divmod(int(ip_address(wrapped)), 1 << 16)
         assert not is_public(ip_address(form.format(high, low)))

@@ -100,7 +100,7 @@ def test_three_addresses_share_the_time_to_connect_in(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("wrong", ["another name", "expired", "authority", "not TLS at all"])
-def test_nothing_is_sent_to_who_cannot_prove_the_name(
+def test_a_receiver_that_cannot_prove_its_name_gets_nothing(
     wrong: str, authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stranger = tmp_path / "stranger"

@@ -48,7 +48,7 @@ def waiting_jobs() -> int:
 # Fan-out.
 
 
-def test_an_event_goes_to_each_endpoint_that_wants_it_and_is_on(alice: User, bob: User) -> None:
+def test_an_event_is_sent_to_each_enabled_endpoint_that_wants_it(alice: User, bob: User) -> None:
     subscribed = {endpoint_of(alice).pk, endpoint_of(alice).pk}
     endpoint_of(alice, events=["trade.executed"])  # type: ignore[list-item]
     endpoint_of(alice, status="disabled", disabled_reason="owner")
@@ -59,7 +59,7 @@ def test_an_event_goes_to_each_endpoint_that_wants_it_and_is_on(alice: User, bob
     assert {(row.event, row.status, row.attempts) for row in deliveries} == {(event, "waiting", 0)}
 
 
-def test_one_job_waits_however_many_events_there_are(alice: User) -> None:
+def test_any_number_of_events_needs_one_waiting_job(alice: User) -> None:
     emit(alice)
     assert waiting_jobs() == 0
     endpoint_of(alice)
@@ -68,7 +68,7 @@ def test_one_job_waits_however_many_events_there_are(alice: User) -> None:
     assert waiting_jobs() == 1
 
 
-def test_what_is_undone_is_delivered_to_nobody(alice: User) -> None:
+def test_a_rolled_back_event_is_delivered_to_nobody(alice: User) -> None:
     endpoint_of(alice)
     with transaction.atomic():
         emit(alice)
@@ -80,7 +80,7 @@ def test_what_is_undone_is_delivered_to_nobody(alice: User) -> None:
 # Claim.
 
 
-def test_a_claimed_delivery_has_all_that_is_needed_to_send_it(alice: User) -> None:
+def test_a_claimed_delivery_has_everything_for_sending(alice: User) -> None:
     endpoint = endpoint_of(alice)
     event = emit(alice)
     (claimed,) = delivery.claim(DeliveryQueue.FIRST_ATTEMPT, most=2, now=timezone.now())
@@ -108,7 +108,7 @@ def test_endpoints_take_turns(alice: User) -> None:
     assert claim(most=2) == [first]
 
 
-def test_what_is_not_due_or_whose_endpoint_is_off_is_left(alice: User) -> None:
+def test_deliveries_not_due_or_of_disabled_endpoints_are_left(alice: User) -> None:
     endpoint_of(alice)
     emit(alice)
     assert claim(now=timezone.now() - timedelta(hours=1)) == []
@@ -117,7 +117,7 @@ def test_what_is_not_due_or_whose_endpoint_is_off_is_left(alice: User) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_many_who_claim_at_once_keep_to_two_and_claim_nothing_twice() -> None:
+def test_concurrent_claims_keep_to_two_and_claim_nothing_twice() -> None:
     owner = make.user()
     for _ in range(3):
         endpoint_of(owner)
@@ -182,7 +182,7 @@ def test_a_failure_waits_for_its_next_attempt_in_the_queue_of_retries(alice: Use
     assert (endpoint.failures, endpoint.status) == (1, "enabled")
 
 
-def test_after_the_last_attempt_it_is_given_up(alice: User) -> None:
+def test_a_delivery_is_given_up_after_the_last_attempt(alice: User) -> None:
     endpoint_of(alice)
     emit(alice)
     Delivery.objects.update(failures=9)
@@ -191,7 +191,7 @@ def test_after_the_last_attempt_it_is_given_up(alice: User) -> None:
     assert (given_up.status, given_up.failures) == ("failed", 10)
 
 
-def test_an_endpoint_that_is_gone_is_switched_off_at_once(alice: User) -> None:
+def test_an_endpoint_that_is_gone_is_disabled_at_once(alice: User) -> None:
     endpoint = endpoint_of(alice)
     emit(alice)
     emit(alice)
@@ -214,7 +214,7 @@ def test_an_endpoint_that_is_gone_is_switched_off_at_once(alice: User) -> None:
         (6, 100, 204, "enabled"),
     ],
 )
-def test_five_days_of_nothing_but_failure_switch_it_off(
+def test_five_days_of_failures_disable_an_endpoint(
     alice: User, days: float, failures: int, status: int, expected: str
 ) -> None:
     since = timezone.now() - timedelta(days=days)
@@ -226,7 +226,7 @@ def test_five_days_of_nothing_but_failure_switch_it_off(
     assert endpoint.disabled_reason == ("failing" if expected == "disabled" else "")
 
 
-def test_what_the_address_before_answered_says_nothing_of_a_new_one(alice: User) -> None:
+def test_failures_of_the_old_address_do_not_count_for_a_new_one(alice: User) -> None:
     long_ago = timezone.now() - timedelta(days=6)
     endpoint = endpoint_of(alice, failing_since=long_ago, failures=9)
     emit(alice)
@@ -272,7 +272,7 @@ def test_a_sender_that_was_given_up_on_changes_nothing(alice: User) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_what_a_lost_process_had_claimed_is_sent_by_others_at_once() -> None:
+def test_claims_of_a_lost_process_are_sent_by_others_at_once() -> None:
     endpoint_of(make.user())
     emit(Endpoint.objects.get().owner)
 
@@ -291,14 +291,14 @@ def test_what_a_lost_process_had_claimed_is_sent_by_others_at_once() -> None:
     assert list(tries) == [(1, "lost"), (2, "")]
 
 
-def test_what_is_under_way_is_left_alone(alice: User) -> None:
+def test_deliveries_in_progress_are_left_alone(alice: User) -> None:
     endpoint_of(alice)
     emit(alice)
     attempt(None)
     assert delivery.reap(now=timezone.now()) == 0
 
 
-def test_what_has_come_due_gets_a_job(alice: User) -> None:
+def test_a_due_delivery_gets_a_job(alice: User) -> None:
     endpoint_of(alice)
     emit(alice)
     attempt(500)
@@ -310,7 +310,7 @@ def test_what_has_come_due_gets_a_job(alice: User) -> None:
     assert waiting_jobs() == 1
 
 
-def test_what_waits_for_an_endpoint_that_is_enabled_meanwhile_is_not_dropped(
+def test_waiting_deliveries_of_an_endpoint_enabled_in_the_meantime_are_not_dropped(
     alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     endpoint_of(alice)

@@ -56,7 +56,7 @@ def test_both_secrets_verify_a_delivery_during_a_rotation(alice: User) -> None:
     assert Delivery.objects.get().status == "delivered"
 
 
-def test_one_that_hangs_delays_no_other(alice: User) -> None:
+def test_a_hanging_delivery_delays_no_other(alice: User) -> None:
     hangs = endpoint_of(alice, url="https://hangs.example.com/")
     endpoint_of(alice, url="https://quick.example.com/")
     for _ in range(5):
@@ -82,7 +82,7 @@ def test_one_that_hangs_delays_no_other(alice: User) -> None:
     assert Endpoint.objects.get(slow=True) == hangs
 
 
-def test_a_sender_that_breaks_is_a_failed_attempt(
+def test_an_exception_of_the_sender_is_a_failed_attempt(
     alice: User, caplog: pytest.LogCaptureFixture
 ) -> None:
     endpoint_of(alice)
@@ -96,7 +96,7 @@ def test_a_sender_that_breaks_is_a_failed_attempt(
     assert "the sender broke" in caplog.text
 
 
-def test_a_secret_that_cannot_be_read_is_said(alice: User) -> None:
+def test_an_unreadable_secret_is_reported(alice: User) -> None:
     endpoint_of(alice, secret=b"encrypted by another")
     emit(alice)
 
@@ -107,7 +107,7 @@ def test_a_secret_that_cannot_be_read_is_said(alice: User) -> None:
     assert Attempt.objects.get().error == "unreadable_secret"
 
 
-def test_a_worker_that_stops_begins_nothing(alice: User) -> None:
+def test_a_stopping_worker_begins_nothing(alice: User) -> None:
     endpoint_of(alice)
     emit(alice)
 

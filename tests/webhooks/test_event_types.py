@@ -21,7 +21,7 @@ from tests.trading.live.test_effects import Market, always_in
 from tests.webhooks.events import emit
 
 
-def test_every_type_is_in_the_table_with_data_that_fits_and_in_the_document() -> None:
+def test_every_type_is_in_the_table_with_valid_data_and_in_the_document() -> None:
     assert set(EVENT_SCHEMAS) == set(EventType)
     callbacks = document()["paths"]["/api/webhooks"]["post"]["callbacks"]
     assert set(callbacks) == set(EventType)
@@ -31,7 +31,7 @@ def test_every_type_is_in_the_table_with_data_that_fits_and_in_the_document() ->
         assert message["application/json"]["example"]["data"] == kind.example
 
 
-def test_what_does_not_fit_is_not_written(alice: User) -> None:
+def test_invalid_data_are_not_written(alice: User) -> None:
     shown = EVENT_SCHEMAS[EventType.ALGORITHM_STARTED].example
     change: Any
     for change in ({"steps": {}}, {"algorithmId": 7}, {"runId": "x"}):

@@ -23,7 +23,7 @@ def positions(owner: User, after: int = 0) -> list[tuple[int | None, str]]:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_an_event_that_commits_later_stands_later() -> None:
+def test_an_event_that_commits_later_comes_later() -> None:
     """It was written first, and a reader has already passed the other one."""
     owner = make.user()
     is_written, may_commit = Signal(), Signal()
@@ -85,7 +85,7 @@ def test_readers_among_writers_miss_and_repeat_nothing() -> None:
     assert further == [first, first]
 
 
-def test_events_of_one_algorithm_keep_their_order_whatever_the_clocks_say(alice: User) -> None:
+def test_events_of_one_algorithm_keep_their_order_under_any_clocks(alice: User) -> None:
     for minutes in (5, 0, 3):
         outbox.write_event(
             EventType.ALGORITHM_STARTED,
@@ -106,7 +106,7 @@ def test_positions_go_on_when_old_events_are_gone(alice: User) -> None:
     assert positions(alice, after=1) == [(2, EARLY)]
 
 
-def test_each_user_counts_alone(alice: User, bob: User) -> None:
+def test_each_user_has_a_separate_count(alice: User, bob: User) -> None:
     emit(alice, EARLY)
     emit(bob, LATE)
     assert positions(alice) == [(1, EARLY)]

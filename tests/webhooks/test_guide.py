@@ -61,7 +61,7 @@ def test_the_example_on_the_page_can_be_recalculated(page: str) -> None:
     assert json.loads(body)["id"] == sent["webhook-id"]
 
 
-def test_the_page_tells_every_type_and_every_failure_and_loads_nothing(page: str) -> None:
+def test_the_page_lists_every_type_and_every_failure_and_loads_nothing(page: str) -> None:
     assert [value for value in EventType if f"<code>{value}</code>" not in page] == []
     assert set(FAILURE_MEANINGS) == set(Failure)
     assert [value for value in Failure if f"<code>{value}</code>" not in page] == []
@@ -92,7 +92,7 @@ def running(command: list[str], file: Path) -> Iterator[tuple[str, "subprocess.P
 
 
 @pytest.mark.parametrize("language", ["python", "node"])
-def test_the_receiver_takes_what_we_sign_and_nothing_else(
+def test_the_receiver_accepts_our_signatures_and_no_others(
     language: str, page: str, tmp_path: Path
 ) -> None:
     command = COMMANDS[language]
@@ -125,7 +125,7 @@ def test_the_receiver_takes_what_we_sign_and_nothing_else(
 @pytest.mark.skipif(
     not (shutil.which("curl") and shutil.which("openssl")), reason="no curl or no openssl here"
 )
-def test_the_message_of_the_shell_is_signed_as_ours_are(page: str, tmp_path: Path) -> None:
+def test_the_message_of_the_shell_is_signed_like_ours(page: str, tmp_path: Path) -> None:
     file = tmp_path / "send.sh"
     file.write_text(sample(page, "curl"))
     with receiver(says(OK)) as listening:

@@ -95,7 +95,7 @@ def test_no_answer_whatsoever_breaks_the_sender(monkeypatch: pytest.MonkeyPatch)
     assert all(answer.status == 200 for answer in answers if answer.error is None)
 
 
-def test_hostile_receivers_keep_nothing_from_the_good_ones(
+def test_hostile_receivers_do_not_hinder_good_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(http, "TOTAL_SECONDS", 3.0)
@@ -131,7 +131,7 @@ def test_hostile_receivers_keep_nothing_from_the_good_ones(
     http.trusted_authorities.cache_clear()
 
 
-def test_an_answer_of_a_gigabyte_takes_no_memory() -> None:
+def test_a_response_of_a_gigabyte_takes_no_memory() -> None:
     endless = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n"
     with receiver(goes_on_with(endless, b"x" * 65_536)) as listening:
         post(listening.url)
@@ -144,7 +144,7 @@ def test_an_answer_of_a_gigabyte_takes_no_memory() -> None:
 
 
 @pytest.mark.timeout(60)
-def test_a_byte_each_second_is_given_up_after_fifteen() -> None:
+def test_a_receiver_sending_a_byte_each_second_is_given_up_after_fifteen() -> None:
     slow = b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"
     with receiver(goes_on_with(slow, b"x", every=1)) as listening:
         answer = post(listening.url)

@@ -45,7 +45,7 @@ def outcome(behaviour: Behaviour) -> tuple[int | None, Failure | None]:
     return answer.status, answer.error
 
 
-def test_the_receiver_gets_the_message_and_nothing_else() -> None:
+def test_the_receiver_gets_only_the_message() -> None:
     with receiver(says(OK)) as listening:
         answer = post(listening.url + "?a=b%20c")
     head, _, body = listening.requests[0].partition(b"\r\n\r\n")
@@ -83,7 +83,7 @@ def test_the_receiver_gets_the_message_and_nothing_else() -> None:
         (says(b"HTTP/1.1 200 OK\r\nContent-Length: 100006\r\n\r\n", b"x" * 100_006), 200, None),
     ],
 )
-def test_what_a_receiver_does_has_a_name(
+def test_each_outcome_of_a_receiver_has_a_name(
     behaviour: Behaviour, status: int | None, error: Failure | None
 ) -> None:
     assert outcome(behaviour) == (status, error)
@@ -102,7 +102,7 @@ def test_an_attempt_ends_in_its_time(behaviour: Behaviour, monkeypatch: pytest.M
     assert outcome(behaviour)[1] == Failure.TIMEOUT
 
 
-def test_a_name_server_has_no_more_time_than_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_server_has_only_the_remaining_time(monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[float] = []
 
     def resolve(name: str, within: float) -> Sequence[IPAddress]:
@@ -140,13 +140,13 @@ def test_a_port_where_nobody_listens_refuses() -> None:
     assert post(f"http://127.0.0.1:{port}/").error == Failure.REFUSED
 
 
-def test_an_address_that_is_not_public_is_not_connected_to() -> None:
+def test_no_connection_is_made_to_an_address_that_is_not_public() -> None:
     assert post("https://hooks.example.com/", PUBLIC, PRIVATE).error == Failure.FORBIDDEN_ADDRESS
     assert post("http://hooks.example.com/", PUBLIC).error == Failure.FORBIDDEN_ADDRESS
     assert post("https://hooks.example.com/").error == Failure.DNS
 
 
-def test_a_name_that_leads_elsewhere_each_time_never_leads_here(
+def test_a_name_with_changing_addresses_never_leads_here(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Every connection except to the machine itself is refused; none is really made."""
@@ -182,7 +182,7 @@ def test_a_name_that_leads_elsewhere_each_time_never_leads_here(
     assert canary.connections == 0
 
 
-def test_a_connection_that_came_out_elsewhere_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_connection_to_an_unexpected_address_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     with receiver(says(OK)) as elsewhere:
         really = socket.socket.connect
         monkeypatch.setattr(
@@ -193,7 +193,7 @@ def test_a_connection_that_came_out_elsewhere_is_not_used(monkeypatch: pytest.Mo
         assert elsewhere.requests == []
 
 
-def test_the_next_address_is_tried_when_one_takes_no_connection() -> None:
+def test_the_next_address_is_tried_if_one_refuses_the_connection() -> None:
     with receiver(says(OK)) as listening:
         addresses = [ip_address("127.0.0.2"), ip_address("127.0.0.1")]
         with http.connect(addresses, listening.port, within=5) as connected:
@@ -207,7 +207,7 @@ def test_many_threads_send_at_once() -> None:
     assert sorted(answer.status or 0 for answer in answers) == [200] * 100 + [500] * 100
 
 
-def test_retry_after_is_told() -> None:
+def test_retry_after_is_returned() -> None:
     later = b"HTTP/1.1 503 Later\r\nRetry-After: 120\r\n\r\n"
     with receiver(says(later)) as listening:
         assert post(listening.url).retry_after == 120
@@ -226,7 +226,7 @@ def test_retry_after_is_told() -> None:
         ("", None),
     ],
 )
-def test_what_retry_after_asks_for(text: str, seconds: float | None) -> None:
+def test_the_wait_of_retry_after(text: str, seconds: float | None) -> None:
     assert parse_retry_after(text, datetime(2026, 11, 21, 10, tzinfo=UTC)) == seconds
 
 

@@ -80,7 +80,7 @@ def test_a_name_without_an_answer_is_unresolvable(name: str) -> None:
         resolve_host(f"{name}.example.com", 5, resolver=resolver)
 
 
-def test_a_name_server_that_says_nothing_is_not_waited_for() -> None:
+def test_the_client_does_not_wait_for_a_silent_name_server() -> None:
     with name_server() as (resolver, queried), pytest.raises(Unresolvable):
         resolve_host(SILENT.rstrip("."), 0.2, resolver=resolver)
     assert queried == [SILENT]  # and not once more after the two seconds that a server gets

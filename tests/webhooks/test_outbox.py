@@ -30,7 +30,7 @@ def sequences(algorithm_id: str = ALGORITHM_ID) -> list[int]:
     return list(rows.values_list("sequence", flat=True))
 
 
-def test_an_event_says_what_happened_to_whom_and_when(alice: User) -> None:
+def test_an_event_has_its_type_its_owner_and_its_time(alice: User) -> None:
     event = Event.objects.get(pk=write(alice).pk)
     assert is_id(event.pk)
     assert (event.type, event.owner, event.algorithm_id) == (
@@ -42,13 +42,13 @@ def test_an_event_says_what_happened_to_whom_and_when(alice: User) -> None:
     assert event.data == EVENT_SCHEMAS[EventType.ALGORITHM_STARTED].example
 
 
-def test_each_algorithm_counts_for_itself(alice: User) -> None:
+def test_each_algorithm_has_a_separate_count(alice: User) -> None:
     for algorithm_id in (ALGORITHM_ID, OTHER, ALGORITHM_ID, ALGORITHM_ID, OTHER):
         write(alice, algorithm_id)
     assert (sequences(ALGORITHM_ID), sequences(OTHER)) == ([1, 2, 3], [1, 2])
 
 
-def test_what_is_undone_leaves_no_gap(alice: User) -> None:
+def test_a_rolled_back_event_leaves_no_gap(alice: User) -> None:
     write(alice)
     with transaction.atomic():
         write(alice)
@@ -63,7 +63,7 @@ def test_the_count_goes_on_when_old_events_are_gone(alice: User) -> None:
     assert write(alice).sequence == 2
 
 
-def test_a_place_is_taken_once(alice: User) -> None:
+def test_a_position_cannot_be_used_twice(alice: User) -> None:
     event = write(alice)
     event.pk = new_id()
     with pytest.raises(DatabaseError, match="one_event_in_each_place"):
@@ -75,7 +75,7 @@ def test_a_type_outside_the_set_is_refused(alice: User) -> None:
         write(alice).__class__.objects.update(type="algorithm.resumed")
 
 
-def test_the_types_are_those_of_the_interface() -> None:
+def test_the_types_equal_those_of_the_interface() -> None:
     assert {type.value for type in EventType} == set(
         """
         algorithm.started algorithm.stopped algorithm.paused algorithm.error trade.executed

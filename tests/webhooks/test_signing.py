@@ -24,7 +24,7 @@ def test_the_public_package_verifies_a_signature() -> None:
     assert Webhook(secret).verify(BODY, headers(secret))["type"] == "webhook.test"
 
 
-def test_while_a_secret_is_replaced_either_one_verifies() -> None:
+def test_while_a_secret_is_replaced_both_verify() -> None:
     old, new = new_secret(), new_secret()
     for secret in (old, new):
         Webhook(secret).verify(BODY, headers(new, old))

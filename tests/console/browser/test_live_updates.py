@@ -102,7 +102,7 @@ def test_an_update_is_seen_soon_after_its_commit(board: Board) -> None:
     print(f"\nfrom a commit to the board: half within {half:.2f} s, 95 % within {most:.2f} s")
 
 
-def test_another_tab_goes_on_when_the_one_that_reads_is_closed(board: Board) -> None:
+def test_another_tab_takes_over_when_the_reading_tab_is_closed(board: Board) -> None:
     reading, other = board.open(), board.open()
     assert board.count_streams() == 1
     reading.close()
@@ -113,7 +113,7 @@ def test_another_tab_goes_on_when_the_one_that_reads_is_closed(board: Board) -> 
     expect(other.locator("#live-table")).to_contain_text(text)
 
 
-def test_another_tab_goes_on_when_the_one_that_reads_crashes(board: Board) -> None:
+def test_another_tab_takes_over_when_the_reading_tab_crashes(board: Board) -> None:
     reading, other = board.open(), board.open()
     with reading.expect_event("crash"), suppress(Error):
         reading.goto("chrome://crash", timeout=5_000)
@@ -133,7 +133,7 @@ def test_a_login_with_all_streams_in_use_gets_a_notice_and_tries_again(board: Bo
     expect(page.locator("#live-table")).to_contain_text(text)
 
 
-def test_a_browser_that_lost_the_network_goes_on_when_it_is_back(board: Board) -> None:
+def test_a_browser_reconnects_after_a_lost_network(board: Board) -> None:
     page = board.open()
     board.context.set_offline(True)
     expect(page.locator("#stream")).to_have_text(WAITS, timeout=60_000)

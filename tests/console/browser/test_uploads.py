@@ -83,7 +83,7 @@ def stored(up: Service) -> tuple[object, ...]:
     return row
 
 
-def test_a_file_as_large_as_it_may_be(page: Page, up: Service, tmp_path: Path) -> None:
+def test_a_file_of_the_largest_allowed_size(page: Page, up: Service, tmp_path: Path) -> None:
     path = tmp_path / "TCS_1m.csv"
     path.write_bytes(minutes(MOST_UPLOADED))
     before = most_memory(up)
@@ -98,7 +98,7 @@ def test_a_file_as_large_as_it_may_be(page: Page, up: Service, tmp_path: Path) -
     )
 
 
-def test_a_real_candle_file_is_stored_as_it_was_checked(
+def test_a_real_candle_file_is_stored_as_checked(
     page: Page, up: Service, market_data: Path
 ) -> None:
     path = market_data / "INFY_1m_2024-25.parquet"
@@ -116,9 +116,7 @@ def test_a_real_candle_file_is_stored_as_it_was_checked(
     assert added_of(again) == 0
 
 
-def test_a_real_master_is_imported_as_it_was_checked(
-    page: Page, up: Service, market_data: Path
-) -> None:
+def test_a_real_master_is_imported_as_checked(page: Page, up: Service, market_data: Path) -> None:
     path = market_data / "dhan_compact_eq_2026-07.csv.gz"
     before = stored(up)
     report = check(page, path, form="Instruments")

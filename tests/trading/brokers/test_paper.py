@@ -55,7 +55,7 @@ def test_ten_orders_a_second_of_an_account_and_the_others_after(run: Run, bob: U
     assert other[0].placed_at == now
 
 
-def test_a_price_far_off_is_refused_and_the_others_are_taken(run: Run) -> None:
+def test_a_price_far_off_is_refused_and_the_others_are_accepted(run: Run) -> None:
     prices = (80.0, 79.95, 120.0, 120.05, None)
     orders = [orders_of(run, 1, price=price)[0] for price in prices]
     paper.place(orders, last=LAST)

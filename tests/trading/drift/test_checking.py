@@ -111,7 +111,7 @@ def test_clean_data_has_no_drift_and_each_kind_is_reported(
     assert ("data", SYMBOLS[0], "candle") in check()["2026-06-03"]
 
 
-def test_a_session_is_compared_when_it_is_asked_for(api: Api, alice: User, run: Run) -> None:
+def test_a_session_is_compared_on_request(api: Api, alice: User, run: Run) -> None:
     """Repeated requests make one job; a worker does it, because only workers have the compiler."""
     client, path = api(alice), f"/api/trading/algorithms/{run.algorithm_id}/drift"
     for _ in range(3):

@@ -167,7 +167,7 @@ def test_a_stop_closes_at_the_next_open_and_then_gives_the_capital_back(alice: U
     assert not Order.objects.filter(status="open").exists()
 
 
-def test_a_stop_that_leaves_positions_leaves_them_their_exits(alice: User) -> None:
+def test_a_stop_that_leaves_positions_leaves_their_exits(alice: User) -> None:
     market = Market([101, 101, 101, 80, 80])
     run = started(alice, always_in())
     market.go(2)
@@ -246,7 +246,7 @@ def test_positions_of_a_deleted_algorithm_are_closed(alice: User) -> None:
     assert run.released_at is not None
 
 
-def test_a_pause_and_a_kill_switch_let_nothing_enter_and_positions_go_on(alice: User) -> None:
+def test_a_pause_and_a_kill_switch_block_entries_and_positions_continue(alice: User) -> None:
     market = Market([101] * 8)
     run = started(alice, always_in())
     market.go()
@@ -381,7 +381,7 @@ def test_a_contract_is_settled_at_the_close_of_its_last_session(alice: User) -> 
     assert not Position.objects.open().exists()
 
 
-def test_hours_that_are_loaded_while_it_trades_end_the_contract(alice: User) -> None:
+def test_hours_loaded_during_trading_end_the_contract(alice: User) -> None:
     future = june_future()
     market = Market([101] * 25, future, first=LAST_SESSION)
     started(alice, always_in(future, productType="carryforward"), at=LAST_SESSION)
@@ -525,7 +525,7 @@ def test_the_profit_of_a_fraction_belongs_to_its_trade(alice: User) -> None:
     assert run.capital == Decimal("100529.90")
 
 
-def test_too_few_shares_for_one_are_sold_at_the_open(alice: User) -> None:
+def test_too_few_shares_for_a_fraction_are_sold_at_the_open(alice: User) -> None:
     """Ten shares become one, and there are 7: they are sold at a tenth of the open of 9,800."""
     sizing = {"method": "fixed_quantity", "quantity": 7}
     held_over((10, 1), [9800], positionSizing=sizing)
@@ -575,7 +575,7 @@ def test_a_runner_that_was_given_up_on_writes_nothing(alice: User) -> None:
     assert not BarRow.objects.exists()
 
 
-def test_a_state_that_cannot_be_read_is_an_error_of_its_run_alone(alice: User, bob: User) -> None:
+def test_an_unreadable_state_is_an_error_of_its_own_run(alice: User, bob: User) -> None:
     market = Market([101, 101, 101])
     broken, whole = started(alice, always_in()), started(bob, always_in())
     RunState.objects.filter(run=broken).update(data=b"of another engine")

@@ -114,7 +114,7 @@ def flat(starts: Sequence[int], price: float) -> Candles:
     )
 
 
-def test_bars_that_wait_and_a_runner_at_work_come_first(market: Market) -> None:
+def test_waiting_bars_and_a_working_runner_come_first(market: Market) -> None:
     market.at(CLOSE + expiry.GRACE_SECONDS)
     BarStream.objects.update(leased_until=make.NOW + leases.LEASE)
     assert settle() == 0
@@ -151,7 +151,7 @@ def test_a_master_of_the_last_day_ends_the_contract(unknown: Market) -> None:
     assert Trade.objects.get().exit_reason == "expiry"
 
 
-def test_a_master_that_comes_after_the_last_bar_settles_it(unknown: Market) -> None:
+def test_a_master_loaded_after_the_last_bar_settles_the_contract(unknown: Market) -> None:
     unknown.go(22)
     june_future(LATER)
     unknown.at(CLOSE + expiry.GRACE_SECONDS)

@@ -57,7 +57,7 @@ def stop(run: Run, *, close_positions: bool = True) -> None:
 
 
 @BREAK
-def test_a_stopped_run_that_cannot_go_on_is_closed_at_the_last_price_and_released(
+def test_a_stopped_run_that_cannot_continue_is_closed_at_the_last_price_and_released(
     alice: User, break_run: Callable[[Run], None]
 ) -> None:
     market, run = holding_100(alice)
@@ -110,7 +110,7 @@ def test_a_kill_switch_closes_its_positions(alice: User) -> None:
     assert run.released_at == make.NOW
 
 
-def test_a_run_that_goes_on_is_left_to_its_next_open(alice: User) -> None:
+def test_a_run_that_continues_is_left_to_its_next_open(alice: User) -> None:
     market, run = holding_100(alice)
     stop(run)
     assert liquidation.close_stranded_runs(now=make.NOW) == 0

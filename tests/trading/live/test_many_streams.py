@@ -51,7 +51,7 @@ def a_day_of(symbols: Sequence[str]) -> dict[str, Candles]:
     }
 
 
-def test_runners_that_take_turns_leave_the_books_of_one(alice: User) -> None:
+def test_runners_in_turns_leave_the_books_of_one(alice: User) -> None:
     store_bars(a_day_of(SYMBOLS[:1]), "15m")
     always = {"type": "indicator_value", "indicator": {"type": "PRICE"}, "operator": "above"}
     entries = {"positionType": "long", "conditions": [always | {"value": 1}]}

@@ -81,7 +81,7 @@ def test_a_run_trades_as_its_backtest_and_without_drift(alice: User, included: b
     assert set(DriftReport.objects.values_list("total", flat=True)) == {0}
 
 
-def test_runs_with_and_without_them_have_streams_of_their_own(alice: User) -> None:
+def test_runs_with_and_without_bars_out_of_session_have_their_own_streams(alice: User) -> None:
     store_bars({SHARE: bars()}, "15m")
     given = crossing_steps([SHARE], "15m")
     started(alice, given)

@@ -30,7 +30,7 @@ def test_a_row_closes_when_all_its_symbols_have_their_bars() -> None:
     assert row.bars.tolist() == [[100.0] * 5, [100.0] * 5]
 
 
-def test_a_row_waits_for_a_missing_bar_and_then_goes_without_it() -> None:
+def test_a_row_waits_for_a_missing_bar_and_then_runs_without_it() -> None:
     both_series = [series(OPENING), series()]
     end = OPENING + 300
     waiting = find_closed_rows(

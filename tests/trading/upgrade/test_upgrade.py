@@ -109,7 +109,7 @@ def dump_schema() -> str:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_schema_taken_over_is_that_of_a_fresh_database(transactional_db: None) -> None:
+def test_the_migrated_schema_equals_a_fresh_one(transactional_db: None) -> None:
     """PostgreSQL words a restored constraint differently, so both schemas are restored."""
     dumps = [dump_schema()]
     with database_of(RELEASE):
@@ -160,7 +160,7 @@ def test_queued_backtest_of_release_1_0_completes(upgraded: None) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_open_runs_of_release_1_0_go_on(upgraded: None) -> None:
+def test_open_runs_of_release_1_0_continue(upgraded: None) -> None:
     waiting = {f"{kind} order": kind for kind in ("limit", "stop")} | {"order at market": "market"}
     orders = Order.objects.filter(status="open", intent="entry").values_list(
         "run__algorithm__name", "type", "pk"
