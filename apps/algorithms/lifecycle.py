@@ -59,9 +59,7 @@ ALGORITHM_TRANSITIONS: Final[Mapping[AlgorithmTransition, Transition]] = {
 
 
 def is_editable(status: AlgorithmStatus) -> bool:
-    """Return whether the algorithm may be edited; the statuses are those from which it may be
-    archived.
-    """
+    """Return whether the algorithm may be edited: in the same statuses it may be archived."""
     return status in ALGORITHM_TRANSITIONS[AlgorithmTransition.ARCHIVE].sources
 
 

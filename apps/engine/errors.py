@@ -44,7 +44,7 @@ class InvalidStrategy(EngineError):
 
 
 class IncompleteStrategy(EngineError):
-    """All given fields are right, but steps are incomplete."""
+    """The given fields are valid, but steps are incomplete."""
 
     def __init__(self, missing: tuple[str, ...], errors: tuple[FieldError, ...]) -> None:
         super().__init__(f"These steps are not complete: {', '.join(missing)}.")

@@ -13,8 +13,10 @@ if TYPE_CHECKING:
 else:
 
     class lazy:  # noqa: N801 - written as a decorator
-        """Like functools' `cached_property`, which in Python 3.11 holds one lock for all objects
-        and threads while it computes. Here two concurrent readers may both compute the value.
+        """Like functools' `cached_property`, but without its lock.
+
+        In Python 3.11 that is one lock for all objects and threads during the computation. Here two
+        concurrent readers may both compute the value.
         """
 
         def __init__(self, work: Callable[[Any], Any]) -> None:

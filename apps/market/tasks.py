@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 @app.periodic(cron=_NIGHTLY)
 @app.task(name="market.fold", queue="small", queueing_lock="market.fold")
 def compact_nightly(timestamp: int) -> None:
-    """Compact the intraday buffer each night, and forget what old loads replaced.
+    """Compact the intraday buffer each night, and forget chunks replaced by old loads.
 
     `timestamp` is the scheduled time; many workers request the job, and the queue accepts it once.
     """

@@ -58,7 +58,7 @@ STATUS_HELP: Final = (
     " `paused`: it enters nothing, and keeps its positions with their exits; `error`: it could not"
     " go on; `archived`: deleted."
 )
-# Exit reasons beside those that are named after a setting.
+# Exit reasons that are not named after a setting.
 EXIT_REASON_HELP: Final = (
     "The setting that closed it; `signal`: exit conditions; `stopped`: a request; `expiry`: the"
     " contract settled; `expiry_close`: it is delivered after its last session; `end_of_data`: the"
@@ -569,7 +569,7 @@ class CatalogueOutputSerializer(AnswerSerializer):
 
 
 class OffsetSerializer(DocumentSerializer):
-    """The range of bars ago at which an indicator may be read."""
+    """The range of offsets at which an indicator may be read."""
 
     type = CharField()
     default = IntegerField()

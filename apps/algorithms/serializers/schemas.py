@@ -230,7 +230,7 @@ def _named_in(schema: Any) -> set[str]:
 
 
 def _draft(schema: Any, complete: Mapping[str, Schema]) -> Any:
-    """Return the schema for a draft, which requires only tags."""
+    """Return the schema for a draft: it requires only tags."""
     if isinstance(schema, list):
         return [_draft(item, complete) for item in schema]
     if not isinstance(schema, dict):

@@ -35,8 +35,8 @@ class Regime(NamedTuple):
 
 
 class Override(NamedTuple):
-    """A date that differs: its own hours, or none (`opens` is None): a holiday or, if not `known`,
-    a session at unknown hours.
+    """A special date: its own hours, or none (`opens` is None) for a holiday or, if not `known`, a
+    session at unknown hours.
     """
 
     day: int
@@ -125,8 +125,8 @@ class Sessions:
         """Return opening and close (epoch seconds) for deciding which bars of each date are in
         session.
 
-        A listed holiday has none: it closes when it opens. A date has the hours of its regime if
-        the calendar does not list it, and lasts from midnight to midnight if its hours are unknown.
+        A listed holiday has no session: it closes when it opens. An unlisted date has the hours of
+        its regime, and lasts from midnight to midnight if its hours are unknown.
         """
         opens, closes = self.hours(day)
         midnight = day_start(day)

@@ -76,8 +76,8 @@ def assess(checks: Sequence[EvidenceCheck]) -> Assessment:
 def evidence_document(evidence: EvidenceInput, *, not_judged: str = "") -> dict[str, object]:
     """Return the verdict, the checks behind it, and the sections keyed by name.
 
-    `not_judged` is the reason why prices are not those of a market: such results are not judged,
-    and do not pass. Raises EngineError.
+    `not_judged` is the reason if prices do not come from a market: such results are not judged, and
+    do not pass. Raises EngineError.
     """
     sections = [section_of(evidence) for section_of in SECTIONS.values()]
     checks = [section.check for section in sections if section.check]

@@ -55,8 +55,8 @@ _NOT_LOOKED_AT: Final = (
 
 
 class AlphaTest(NamedTuple):
-    """The mean daily return beyond `beta` times that of the average position, and its t-value with
-    its degrees of freedom.
+    """The mean daily return beyond `beta` times the average position's, and its t-value with its
+    degrees of freedom.
     """
 
     alpha: float
@@ -161,8 +161,8 @@ def held_on_average(result: ResultData, *, intraday: bool) -> Floats:
 
 
 def alpha_test(returns: Floats, average: Floats) -> AlphaTest | None:
-    """Return the regression of daily returns on those of the average position; None if it leaves
-    nearly nothing unexplained.
+    """Return the regression of daily returns on the average position's; None if it leaves nearly
+    nothing unexplained.
     """
     apart, days = average - average.mean(), len(returns)
     spread, mean = float(apart @ apart), float(average.mean())

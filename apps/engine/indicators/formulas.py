@@ -117,7 +117,7 @@ def _pivot_points(day: Days, high: Floats, low: Floats, close: Floats) -> tuple[
 
 
 def _stochastic_rsi(values: Floats, *, smoothing: int, **arguments: Any) -> tuple[Floats, ...]:
-    """Return TA-Lib's, which does not smooth k."""
+    """Return TA-Lib's stochastic of the RSI with k smoothed too."""
     k, d = talib.STOCHRSI(values, **arguments)
     return k, d
 
@@ -155,10 +155,10 @@ def talib_lookback(function: str, **arguments: float) -> int:
 def _ichimoku(
     high: Floats, low: Floats, *, conversion: int, base: int, span: int, displacement: int
 ) -> tuple[Floats, ...]:
-    """Return conversion, base, span A, span B; a span at a bar is that of `displacement` bars
+    """Return conversion, base, span A, span B; a span at a bar was computed `displacement` bars
     before.
 
-    All begin together, as outputs of TA-Lib's functions do.
+    All begin together, like the outputs of TA-Lib's functions.
     """
     fast, slow, long = (talib.MIDPRICE(high, low, period) for period in (conversion, base, span))
     unknown = max(conversion, base, span) - 1 + displacement
@@ -190,7 +190,7 @@ def _since(index_of: Callable[..., NDArray[np.int32]]) -> Formula:
 
 
 def _extended_sar(high: Floats, low: Floats, **arguments: float) -> Floats:
-    """Return the line itself; TA-Lib writes that of a short as a negative number."""
+    """Return the line itself; TA-Lib writes a short's as a negative number."""
     return np.abs(talib.SAREXT(high, low, **arguments))
 
 

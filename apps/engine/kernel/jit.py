@@ -1,4 +1,4 @@
-"""The compilation of functions: never with fastmath, which would break bit-equality."""
+"""The compilation of functions, never with fastmath, because it breaks bit-equality."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -27,7 +27,7 @@ def step(function: FunctionT) -> FunctionT:
 def phase(function: FunctionT) -> FunctionT:
     """Compile a part of its only caller, a compiled function.
 
-    Inlined, it needs no references to its arrays, which cost more than most of the work in a row.
+    Inlined, it needs no references to its arrays: these cost more than most of the work in a row.
     """
     compiled: FunctionT = njit(
         nogil=True, error_model="numpy", forceinline=True, **WITHOUT_WRAPPERS

@@ -33,7 +33,7 @@ from apps.engine.kernel.records import (
 if TYPE_CHECKING:
     from apps.engine.kernel.records import Array, MarketRows, Rules, Sampling, SimulationOutput
 
-# A NumPy record; compiled code reads its fields as attributes, which no type expresses.
+# A NumPy record; compiled code reads its fields as attributes, and no type expresses that.
 Struct = Any
 # A number of compiled code: NumPy's and Python's are the same there, as no type says.
 AnyNumber = Any
@@ -283,8 +283,10 @@ def settle(
     reason: int,
     settlement: Settlement,
 ) -> int:
-    """Close one slot without slippage at the price of the settlement, else at its last close, and
-    drop its pending order; return the number of trades written, which equals that of fills.
+    """Close one slot without slippage and drop its pending order.
+
+    The price is the settlement's, or else the last close. Return the number of trades written,
+    which is also the number of fills.
     """
     account, position = state.account[0], state.positions[slot]
     work, slots = np.zeros(1, WORK), np.zeros(state.positions.size, SLOT)
@@ -326,8 +328,9 @@ def settle(
 
 
 def finish(state: State, rules: Rules, output: SimulationOutput) -> int:
-    """Close open positions at their last close, as `run_all` does; return the number of trades
-    written, which equals that of fills.
+    """Close open positions at their last close, as `run_all` does.
+
+    Return the number of trades written, which is also the number of fills.
     """
     written = 0
     for slot in np.flatnonzero(state.positions["side"]).tolist():
@@ -802,7 +805,7 @@ def find_next_active_rows(
                 end = row if late else end_of_day(work, market, row - 1, end)
         if position.side == 0:
             end = next_signal(signals, slot.source, np.uint8(acting), row, end)
-        elif slot.bar < 0:  # until its next bar, which may round the stop by another tick
+        elif slot.bar < 0:  # until its next bar: a new tick may round the stop then
             end = row
         else:
             end, _, _ = walk(position, slot, books.plan, market, signals, np.uint8(acting), end)

@@ -222,7 +222,7 @@ class MarketRows(NamedTuple):
 class Plan(NamedTuple):
     """A strategy in numbers: fractions, not percent.
 
-    A distance is rate x price + points + multiple x average true range at the signal; 0 is none.
+    A distance is rate x price + points + multiple x average true range at the signal; 0 means none.
     """
 
     size_by: int = 0  # codes.BY_QUANTITY and the others
@@ -388,7 +388,7 @@ def check_shapes(
 ) -> None:
     """Raise ArrayMismatch if `run`, which checks no bounds, would read outside its arrays.
 
-    The content of `cell` is not checked.
+    It does not check the content of `cell`.
     """
     rows, symbols = market.rows, market.symbols
     bars, slots = market.bars.open.size, state.positions.size

@@ -77,7 +77,7 @@ def save(state: State) -> bytes:
 def load(data: bytes, instruments: NDArray[np.int64]) -> State:
     """Return a state from `save`, of this release or 1.0.0, as writable arrays.
 
-    `instruments` are those of the run's slots, in order. Raises ForeignState for other data.
+    `instruments` belong to the run's slots, in order. Raises ForeignState for other data.
     """
     if data.startswith(LAYOUT.header):
         account, positions, orders = LAYOUT.read(data)

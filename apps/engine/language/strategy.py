@@ -213,7 +213,7 @@ def _unmet_needs(steps: Mapping[str, object]) -> tuple[FieldError, ...]:
 
 
 def _not_longer(steps: Mapping[str, object]) -> tuple[FieldError, ...]:
-    """Return errors of operands whose timeframe is not longer than the algorithm's."""
+    """Return errors of operands with a timeframe not longer than the algorithm's."""
     own = _at(steps, "basicInfo", "timeframe")
     if not (isinstance(own, str) and own in TIMEFRAMES):
         return ()

@@ -121,7 +121,7 @@ class Change(NamedTuple):
 
 
 def summarize(steps: Mapping[str, object]) -> tuple[StepSummary, ...]:
-    """Return the steps, which may be partial, in words, in their order."""
+    """Return the steps, complete or partial, in words, in their order."""
     strategy, replaced = with_stand_ins(steps)
     problems = read_strategy(steps).problems if replaced else ()
     return tuple(
@@ -165,7 +165,7 @@ def _without(step: str, problems: Iterable[FieldError]) -> StepSummary:
 
 
 def _sentences(step: str, part: StepPart) -> Iterator[Sentence]:
-    """Yield the sentences of a step; those of one field are together."""
+    """Yield the sentences of a step, field by field."""
     match part:
         case BasicInfo():
             pairs = _basics(part)

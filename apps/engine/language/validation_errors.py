@@ -49,7 +49,7 @@ class FieldErrors(NamedTuple):
 
 
 def field_errors(error: ValidationError, model: type[BaseModel]) -> FieldErrors:
-    """Return the errors of one validation by `model`, whose fields are the top level."""
+    """Return the errors of one validation by `model`; its fields are the top level."""
     wrong: list[FieldError] = []
     missing: list[FieldError] = []
     for detail in error.errors(include_url=False):

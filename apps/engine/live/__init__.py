@@ -1,6 +1,6 @@
-"""Live runs: a simulation that has not ended, taken through its rows as they come.
+"""Live runs: a simulation that continues row by row.
 
-Other apps use these names alone. What loads the compiler is imported when it is first used.
+Other apps use only these names. Names that load the compiler are imported on first use.
 """
 
 from typing import TYPE_CHECKING

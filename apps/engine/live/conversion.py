@@ -23,10 +23,10 @@ _ORDER_PRICES: Final = ("price", "atr")
 
 
 class SettledFraction(NamedTuple):
-    """A part of a share that a split left over, settled in cash.
+    """The fraction of a share that a split left over, settled in cash.
 
-    `locked` are the rupees that the position locks before and after, `gross` what the fraction won
-    or lost. There are no charges: the company pays for fractions.
+    `locked` are the rupees that the position locks before and after, `gross` the profit or loss of
+    the fraction. There are no charges: the company pays for fractions.
     """
 
     slot: int

@@ -1,4 +1,4 @@
-"""The rows of a live run, and the terms by which it trades in them."""
+"""The rows of a live run, and its terms of trading in them."""
 
 from __future__ import annotations
 

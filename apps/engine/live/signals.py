@@ -1,4 +1,6 @@
-"""Signals of live runs: what a strategy decides at the close of a row, and the market it sees."""
+"""Signals of live runs: the decision of a strategy at the close of a row, and the market
+it sees.
+"""
 
 from __future__ import annotations
 
@@ -60,8 +62,9 @@ class SignalInput(NamedTuple):
 
 
 def signal_settings(strategy: Strategy, plan: Plan) -> list[object]:
-    """Return what decides on signals beside the conditions: strategies that are alike in both get
-    the same signals.
+    """Return the settings that influence signals besides the conditions.
+
+    Strategies with equal conditions and settings get the same signals.
     """
     return [strategy.atr_periods, ranges_asked(plan).tolist(), squares_off(strategy)]
 
@@ -76,8 +79,8 @@ class SignalEvaluator:
         row: BarSnapshot,
         underlying_of: Callable[[int, str], Candles],
     ) -> None:
-        """`underlying_of` reads the candles of a timeframe of what the option of a slot is on, that
-        were over when the row began.
+        """`underlying_of` reads the candles of a timeframe for the underlying of a slot's option
+        that were over when the row began.
         """
         self._window, self._symbols, self._closes = window, symbols, row.closes
         self._underlying_of = underlying_of
@@ -94,7 +97,8 @@ class SignalEvaluator:
         self._prices = Bars(*(frozen(row.bars[self._with_bar, column]) for column in _PRICES))
 
     def evaluate(self, strategy: Strategy, plan: Plan, terms: ContractTerms) -> SignalInput:
-        """Return what all runs with the same conditions and `signal_settings` see.
+        """Return the signals and the market for all runs with these conditions and
+        `signal_settings`.
 
         Raises MissingCalendar, and the engine's errors.
         """

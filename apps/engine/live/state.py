@@ -1,4 +1,4 @@
-"""The state of a live run: made, kept as bytes, and read by those who book what happened."""
+"""The state of a live run: its creation, its bytes, and its reading by bookkeeping."""
 
 from __future__ import annotations
 

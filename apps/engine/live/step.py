@@ -47,11 +47,11 @@ _BLOCKS: Final[Mapping[BlockReason, int]] = {
 
 
 class RowRequests(NamedTuple):
-    """What is wanted of a run in one row; `slots` are the indices of its symbols.
+    """The requests to a run in one row; `slots` are the indices of its symbols.
 
-    Each share of a slot in `ratios` becomes so many shares before the row. The contracts in
+    A share of a slot in `ratios` becomes this number of shares before the row. The contracts in
     `expiring` end with the row. Pending entries of `cancelled` symbols are dropped. `block` is the
-    reason for which nothing is entered.
+    reason for blocked entries.
     """
 
     ratios: Mapping[int, Fraction] = {}
@@ -64,10 +64,10 @@ class RowRequests(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LiveStep:
-    """A run before and after a row. Records stand in the order in which they happened."""
+    """A run before and after a row, with its records in order of time."""
 
     before: State  # in the shares of the row's day
-    state: State  # after the row; `pending` says what waits for the next bar
+    state: State  # after the row; `pending` waits for the next bar
     fills: Array  # FILL records
     refusals: Array  # REFUSAL records
     trades: Array  # TRADE records
@@ -84,7 +84,7 @@ def step_row(
     terms: ContractTerms,
     requests: RowRequests,
 ) -> LiveStep:
-    """Step a run through a row from the state `before`, which is converted."""
+    """Step a run through a row from the converted state `before`."""
     rules = _rules_of(strategy, plan, terms)
     conversion = convert(before, plan, requests.ratios, row, terms.units)
     state = _copy(before)

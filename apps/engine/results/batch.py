@@ -37,7 +37,9 @@ def result_data_of(
     by_limit: bool = False,
     flags: NDArray[np.uint8] = NO_FLAGS,
 ) -> list[ResultData]:
-    """Return the data of each simulation, as if it were alone; `ends` are those of its trades."""
+    """Return the data of each simulation, as if it were alone; `ends` are the ends of its
+    trades.
+    """
     profit, bounds = net_profits(trades), [0, *ends]
     gains, losses = np.flatnonzero(profit > 0), np.flatnonzero(profit < 0)
     won, lost = profit[gains], -profit[losses]
@@ -58,7 +60,7 @@ def result_data_of(
 
 
 def fill_in_returns(results: Sequence[ResultData]) -> None:
-    """Compute the daily returns, and their ratio, for results whose points all end days."""
+    """Compute the daily returns, and their ratio, for results with only points at ends of days."""
     by_length = defaultdict[int, list[ResultData]](list)
     for result in results:
         if result.day_ends is not None and len(result.day_ends) == len(result.curve["time"]):

@@ -40,8 +40,8 @@ MOST_PERIODS: Final = {DAYS: 260, WEEKS: 260, MONTHS: 600, YEARS: 600}
 class TradeGroup(TypedDict):
     """Trades with a common feature, `name`, as on the wire.
 
-    `winRate` is percent of the trades that won or lost, `averageProfit` the rupees of a trade; each
-    is None without trades.
+    `winRate` is percent of the won or lost trades, `averageProfit` the rupees of a trade; each is
+    None without trades.
     """
 
     name: str
@@ -266,8 +266,10 @@ class Bin(NamedTuple):
 
 
 def return_histogram(trades: Array, most: int = 40) -> list[Bin]:
-    """Count trades by their return, in at most `most` bins of equal width, which is 1, 2 or 5 times
-    a power of ten. Edges are multiples of it, so no bin mixes winners and losers.
+    """Count trades by their return, in at most `most` bins of equal width: 1, 2 or 5 times a power
+    of ten.
+
+    Edges are multiples of the width, so no bin mixes winners and losers.
     """
     if not len(trades):
         return []

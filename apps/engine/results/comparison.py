@@ -39,9 +39,9 @@ class Interval(NamedTuple):
 class PairedReturns(NamedTuple):
     """Two results on their common days.
 
-    `mean_return` is the difference of the mean daily returns (fractions), `sharpe_ratio` that of
-    the daily Sharpe ratios. `probability` is the share of paths with a higher mean of the second;
-    equal means count half.
+    `mean_return` is the difference of the mean daily returns (fractions), `sharpe_ratio` the
+    difference of the daily Sharpe ratios. `probability` is the share of paths with a higher mean of
+    the second; equal means count half.
     """
 
     days: int

@@ -32,11 +32,12 @@ def drawdowns(equity: Floats) -> Floats:
 
 
 def largest_falls(equity: Floats, capital: float = 0.0) -> tuple[float, float]:
-    """Return the largest fall below the running peak, which is at least the capital, as a fraction
-    of the peak and in rupees; 0 if it is NEGLIGIBLE.
+    """Return the largest fall below the running peak, as a fraction of the peak and in rupees; 0 if
+    it is NEGLIGIBLE.
 
-    The extremes of blocks of rows bound the falls in them; only blocks that may have a larger one
-    than the certain fall of some block are examined, a few of a long curve.
+    The running peak is at least the capital. The extremes of blocks of rows bound the falls in
+    them; only blocks with a possibly larger fall than the certain one of some block are examined, a
+    few of a long curve.
     """
     starts = np.arange(0, len(equity), FALL_BLOCK)
     lowest = np.minimum.reduceat(equity, starts)
@@ -71,9 +72,10 @@ def ulcer_index(under: Floats) -> float:
 
 
 class DrawdownEpisodes(NamedTuple):
-    """Times below the running peak, cut as in backtesting.py, by indices of equity: `begin` is the
-    last point at the peak, `end` the first one back at it, or the last point of all. `depth` is
-    that of the lowest point, a fraction of the peak.
+    """Times below the running peak, cut as in backtesting.py, by indices of equity.
+
+    `begin` is the last point at the peak, `end` the first one back at it, or the last point.
+    `depth` is the fall at the lowest point, a fraction of the peak.
     """
 
     begin: NDArray[np.intp]

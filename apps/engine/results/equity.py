@@ -41,7 +41,7 @@ def day_ends(time: NDArray[np.int64]) -> NDArray[np.int64]:
 def daily_returns(equity: Floats, ends: NDArray[np.int64], capital: float) -> Floats:
     """Return fractions, from the last row of each day to the next; empty if equity was not above 0.
 
-    `ends` may be those of a longer timeline: equity that ends early, ruined, ends its last day.
+    `ends` may belong to a longer timeline: equity that ends early, ruined, ends its last day.
     """
     last = len(equity) - 1
     inner = ends[: bisect_left(ends, last)]  # NumPy's would let the interpreter's lock go
@@ -60,8 +60,8 @@ def returns_of(held: Floats) -> Floats:
 
 
 def days_of_a_row(days: NDArray[np.int32]) -> int:
-    """Return the calendar days behind each date with a row: those of a week for weekly bars (most a
-    week apart and none nearer); else 1.
+    """Return the calendar days behind each date with a row: 7 for weekly bars (most a week apart
+    and none nearer); else 1.
     """
     apart = np.diff(days)
     weekly = len(apart) > 0 and apart.min() >= LEAST_OF_A_WEEK and np.median(apart) == DAYS_A_WEEK

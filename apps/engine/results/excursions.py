@@ -27,7 +27,7 @@ class Excursions(NamedTuple):
     favorable: Floats
 
     def of(self, rows: slice | NDArray[np.intp]) -> Excursions:
-        """Return those of some of the trades."""
+        """Return the excursions of some trades."""
         return Excursions(self.adverse[rows], self.favorable[rows])
 
 
@@ -60,9 +60,7 @@ def excursions_of(
 
 
 def _held_bars(symbol: SymbolTrades, *, by_limit: bool) -> tuple[Indices, Indices]:
-    """Return the first bar whose complete range counts for each trade, and the one after
-    the last.
-    """
+    """Return the first bar with its whole range in each trade, and the one after the last."""
     trades, bars, first = symbol.trades, symbol.candles, symbol.entry
     end = first + trades["bars"]
     if by_limit:

@@ -31,11 +31,10 @@ _WITHOUT_ORDER = np.isin(EXIT_REASONS, ("end_of_data", "expiry"))
 
 
 class FillQuality(NamedTuple):
-    """One value a trade; NaN if unknown or missing.
+    """One value per trade; NaN if unknown or missing.
 
     Delays are bars and minutes of sessions between the end of the symbol's last bar before the
-    fill, with the signal, and the start of the fill's bar. Volumes are those of the bars of the
-    fills.
+    fill, with the signal, and the start of the fill's bar. Volumes belong to the bars of the fills.
     """
 
     entry_delay_bars: Floats
@@ -108,7 +107,7 @@ def _of_symbol(symbol: SymbolTrades, sessions: Sessions | None, timeframe: str) 
 class _SessionClock:
     """Time that stops outside of sessions, from a symbol's first bar to its last.
 
-    Sessions are those of which the calendar is certain, and dates with a bar of the symbol: without
+    It counts the certain sessions of the calendar, and dates with a bar of the symbol: without
     known holidays, a date without a bar counts as one.
     """
 

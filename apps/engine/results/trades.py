@@ -102,12 +102,14 @@ def median(values: Floats) -> float | None:
 
 
 def largest(values: NDArray[np.number]) -> float | None:
-    """None of nothing."""
+    """Return the largest value; None for no values."""
     return float(values.max()) if len(values) else None
 
 
 def holding_hours(trades: Array) -> Floats:
-    """From the start of the entry's bar to the start of the exit's, nights and holidays too."""
+    """Return the hours from the start of the entry's bar to the start of the exit's, including
+    nights and holidays.
+    """
     hours: Floats = (trades["exit_time"] - trades["entry_time"]) / SECONDS_AN_HOUR
     return hours
 
@@ -121,7 +123,7 @@ def turnover(trades: Array) -> float:
 
 
 def longest_run(truth: NDArray[np.bool_]) -> int:
-    """Return the longest run of trades for which it is true."""
+    """Return the length of the longest run of true trades."""
     ends = np.flatnonzero(~np.concatenate([[False], truth, [False]]))
     return int(np.diff(ends).max()) - 1
 

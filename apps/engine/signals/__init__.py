@@ -1,1 +1,1 @@
-"""From conditions to bits per bar."""
+"""Bits per bar from conditions."""

@@ -35,7 +35,7 @@ class Block(NamedTuple):
 
 
 class BlockBatch(NamedTuple):
-    """Consecutive blocks, whose columns are packed in their order.
+    """Consecutive blocks, with their columns packed in order.
 
     The wanted bars of each come after `lookback` earlier ones of the same array, NaN if it has
     fewer: a condition with no longer lookback never sees the previous block.

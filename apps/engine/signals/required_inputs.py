@@ -37,9 +37,9 @@ class SignalCondition(NamedTuple):
 class RequiredInputs(NamedTuple):
     """The inputs of signals and ATR columns, computed once for any number of symbols.
 
-    `lookbacks` are the bars before its own at which each operand is read, with confirming bars, and
-    one more, so that the previous value is known. `warmups` are the strategy's in its own
-    timeframe, `higher_timeframes` those in higher ones.
+    `lookbacks` are the earlier bars of each operand, with confirming bars and one more for the
+    previous value. `warmups` are the strategy's in its own timeframe, `higher_timeframes` those in
+    higher ones.
     """
 
     timeframe: str

@@ -1,4 +1,4 @@
-"""From conditions to signals: bits per bar, computed by blocks (rule 11).
+"""Signals from conditions: bits per bar, computed by blocks (rule 11).
 
 A signal depends neither on the start of a range nor on later bars, to the last bit, and a live bar
 reads the same numbers as a backtest.

@@ -61,7 +61,7 @@ def circuit_flags(
 
 
 def _previous_closes(days: Candles, dates: NDArray[np.int32]) -> NDArray[np.float64]:
-    """Return the last close before each date; NaN, which is near no price, if it is unknown."""
+    """Return the last close before each date; NaN, near no price, if it is unknown."""
     begins = day_start(dates)
     last = np.searchsorted(days.time, begins) - 1
     closes = np.full(len(dates), np.nan)

@@ -44,7 +44,7 @@ class OperandValue(NamedTuple):
 class Finding(NamedTuple):
     """A check at the bar: whether it holds there, and whether the candles confirm it.
 
-    `parts` are those of a group.
+    A group has `parts`.
     """
 
     text: str

@@ -57,8 +57,8 @@ def levels_of(
 ) -> Levels | None:
     """Return the levels of a trade (a TRADE record) at a bar of `symbol_series.used` in its life.
 
-    None if the position may have adds, whose times no result records, and without the candle of its
-    entry.
+    None if the position may have adds, because no result records their times, and without the
+    candle of its entry.
     """
     plan, used = plan_of(strategy), symbol_series.used
     entry = int(np.searchsorted(used.time, trade["entry_time"]))

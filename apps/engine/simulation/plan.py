@@ -1,4 +1,4 @@
-"""From a strategy in its users' words to the numbers of the kernel."""
+"""The numbers of the kernel from a strategy in its users' words."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class MissingCalendar(EngineError):
 
 
 class InvalidContract(EngineError):
-    """Terms with which nothing could be traded or no stop could be set."""
+    """Terms that allow no trade or no stop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +270,9 @@ def square_off_flags(
 
 def _delivery_flags(strategy: Strategy, candles: Candles, contract: Contract) -> NDArray[np.uint8]:
     """Return flags of the bars of the last session in which positions in a delivered contract are
-    closed; empty if the candles do not reach it.
+    closed.
+
+    They are empty if the candles do not reach it.
     """
     length, ends = TIMEFRAMES[strategy.basicInfo.timeframe], contract.ends
     if ends is None or not contract.delivered:

@@ -54,8 +54,8 @@ def ignore_progress(done: float) -> None:
 class RowRange(NamedTuple):
     """Rows [first, end) of a market.
 
-    Equity is stored at the close of each row, or only of the `sampled` ones. `time` is that of the
-    points of equity, and `day_ends` are the last of each date, if known.
+    Equity is stored at the close of each row, or only of the `sampled` ones. `time` has the times
+    of the points of equity, and `day_ends` are the last of each date, if known.
     """
 
     first: int
@@ -123,8 +123,8 @@ class Simulation(NamedTuple):
 
 
 class TradedMarket(NamedTuple):
-    """A market, its terms of trading, and the candles of the same symbols, which figures beside
-    prices need.
+    """A market, its terms of trading, and the candles of the same symbols for figures beside
+    prices.
     """
 
     market: MarketRows
@@ -166,14 +166,14 @@ def simulate_plan(
 class Buffers(NamedTuple):
     """Reusable memory of simulations: new memory costs time for each.
 
-    `equity` is f8[parts, plans, points]; `curve` f8[rows] is that of one plan if rows are sampled.
+    `equity` is f8[parts, plans, points]; `curve` f8[rows] belongs to one plan if rows are sampled.
     """
 
     trades: Array  # TRADE
     equity: Floats
     curve: Floats
     by_days: bool  # it is for parts with sampled rows
-    fills: Array = NO_FILLS  # FILL, if those of one plan are stored
+    fills: Array = NO_FILLS  # FILL, if the fills of one plan are stored
 
 
 def buffers_for(market: MarketRows, row_ranges: Sequence[RowRange], plans: int = 1) -> Buffers:
@@ -308,7 +308,7 @@ class _Batch:
 
     @property
     def fills(self) -> Array:
-        """Return FILL records in order of time, if those of one plan are stored."""
+        """Return FILL records in order of time, if the fills of one plan are stored."""
         return np.frombuffer(b"".join(self._filled), FILL)
 
     def trades_of(self, number: int) -> Array:
@@ -374,7 +374,7 @@ class _Batch:
             points[np.flatnonzero(sampled == row)] = equity
 
     def _keep(self, ends: Sequence[int]) -> None:
-        """Copy the trades, which end at these indices for each plan."""
+        """Copy the trades that end at these indices for each plan."""
         for written, (begin, end) in zip(self._written, pairwise([0, *ends]), strict=True):
             if begin < end:
                 written.append(self._output.trades[begin:end].tobytes())

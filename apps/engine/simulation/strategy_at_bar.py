@@ -16,8 +16,9 @@ from apps.engine.simulation.timeline import SymbolSeries
 
 @dataclass(frozen=True, slots=True)
 class StrategyAtBar:
-    """`bar` is the index of the candle among the bars of `series.used`, which begin with the
-    warm-up. `sides` are the entry conditions of each side that is traded.
+    """A strategy at the candle with index `bar` among the bars of `series.used`, warm-up included.
+
+    `sides` are the entry conditions of each traded side.
     """
 
     strategy: Strategy
@@ -42,12 +43,12 @@ class StrategyAtBar:
 
     @property
     def ranges_known(self) -> bool:
-        """Whether every average true range that the strategy asks for is there."""
+        """Whether all average true ranges of the strategy are known."""
         return explain.ranges_known(self.strategy, self.series, self.bar)
 
     @property
     def orders_reached(self) -> frozenset[Side]:
-        """The sides of which the next bar reaches the order (rule 12)."""
+        """The sides with an order that the next bar reaches (rule 12)."""
         return levels.orders_reached(self.strategy, self.contract, self.series.used, self.bar)
 
     def exits(self, side: Side) -> SideFound:

@@ -1,5 +1,6 @@
-"""The outcome of the signal at a bar, and the positions held in it, as far as a stored result
-tells: its trades, its curve and its counts of rejected signals by reason.
+"""The outcome of the signal at a bar, and the positions held in it, as a stored result shows them.
+
+It has its trades, its curve and its counts of rejected signals by reason.
 """
 
 from __future__ import annotations
@@ -225,8 +226,9 @@ def _held_at_close(trades: Array, bar: SignalBar) -> NDArray[np.bool_]:
 
 
 def _left_open(trades: Array, bar: SignalBar) -> NDArray[np.bool_]:
-    """Return which trades were left open by a session without a last bar: they end at this close
-    (rule 9).
+    """Return a mask of the trades left open by a session without a last bar.
+
+    They end at this close (rule 9).
     """
     of_symbol = (trades["symbol"] == bar.symbol) & (trades["exit_time"] == bar.time)
     return np.asarray(of_symbol & _left_for({"square_off"}, trades) & (bar.flag & SQUARES_OFF == 0))
@@ -237,7 +239,7 @@ def _is_opposite(trades: Array, side: Side) -> NDArray[np.bool_]:
 
 
 def _at_the_open(strategy: Strategy, trades: Array, bar: SignalBar) -> NDArray[np.bool_]:
-    """Return which trades were closed at the open of the next bar, if they were closed in it."""
+    """Return a mask: of the trades closed in the next bar, the ones closed at its open."""
     slippage = strategy.executionSettings.slippage / 100
     stopped = trades["exit_price"] == bar.next_open * (1 - trades["side"] * slippage)
     gained = trades["exit_price"] == bar.next_open  # no limit slips
@@ -253,8 +255,9 @@ def _left_for(reasons: Set[str], trades: Array) -> NDArray[np.bool_]:
 
 
 def _others_held(trades: Array, bar: SignalBar, next_time: int) -> int:
-    """Count the positions that were certainly open at this entry's turn: those from before the next
-    row, and those of symbols listed earlier that entered in it.
+    """Count the positions that were certainly open at this entry's turn.
+
+    They were open before the next row, or belong to symbols listed earlier that entered in it.
     """
     through = (trades["entry_time"] < next_time) & (trades["exit_time"] > next_time)
     before = (trades["entry_time"] == next_time) & (trades["symbol"] < bar.symbol)
@@ -262,8 +265,10 @@ def _others_held(trades: Array, bar: SignalBar, next_time: int) -> int:
 
 
 def _others_perhaps_held(trades: Array, bar: SignalBar, next_time: int) -> int:
-    """Count the positions that may have been open then: those above, those left in that row, and
-    those squared off earlier, which end in their symbol's next row, at any later time (rule 9).
+    """Count the positions that may have been open then.
+
+    They were certainly open, or exited in that row, or were squared off earlier and end in their
+    symbol's next row, at any later time (rule 9).
     """
     through = (trades["entry_time"] < next_time) & (trades["exit_time"] >= next_time)
     before = (trades["entry_time"] == next_time) & (trades["symbol"] < bar.symbol)

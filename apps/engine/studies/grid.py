@@ -52,7 +52,7 @@ class GridAxis(NamedTuple):
 class Grid:
     """All sets by number: the first parameter changes slowest (rule 19).
 
-    Of values that always give the same trades, the first is tried.
+    Among values that always give the same trades, the first is tried.
     """
 
     parameters: tuple[Parameter, ...]
@@ -86,9 +86,7 @@ class Grid:
         return sorted(matches)
 
     def places(self, indices: Sequence[int]) -> Places:
-        """Return the index of each set's values among those of the parameters, i8[parameters,
-        sets].
-        """
+        """Return the index of each set's values in its parameters, i8[parameters, sets]."""
         numbers = np.array(indices, np.int64)
         return np.array([numbers // axis.stride % len(axis.values) for axis in self.axes])
 
@@ -133,7 +131,7 @@ def _opening_range_bar(steps: Mapping[str, Any], path: str) -> int | None:
 
 
 def _halved(sets: Places, places: Places, count: int) -> list[Places]:
-    """Return this many parts of the sets, which are columns of `places` i8[axes, sets]."""
+    """Return this many parts of the sets, the columns of `places` i8[axes, sets]."""
     if count <= 1:
         return [sets]
     longest = np.ptp(places[:, sets], axis=1).argmax()
@@ -144,9 +142,7 @@ def _halved(sets: Places, places: Places, count: int) -> list[Places]:
 
 
 def applied(steps: Mapping[str, Any], values: Mapping[str, float]) -> StepsJson:
-    """Return the steps with these values at their paths, which must exist; untouched parts are
-    shared.
-    """
+    """Return the steps with these values at their existing paths; untouched parts are shared."""
     changed: Any = steps
     for path, value in values.items():
         changed = with_value(changed, way_of(path), value)

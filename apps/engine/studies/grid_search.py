@@ -293,15 +293,15 @@ def require_days(market: MarketRows, slices: Iterable[slice], objective: str) ->
 
 
 def objective_of(result_data: ResultData, name: str) -> Figure:
-    """Return the figure that a search ranks by; None, which ranks last, without trades or for a
-    null figure.
+    """Return the figure by which a search ranks; None, ranked last, without trades or for a null
+    figure.
     """
     return METRICS[name].of(result_data) if len(result_data.trades) else None
 
 
 def rank(objectives: NDArray[np.float64], name: str) -> NDArray[np.intp]:
-    """Return the order of the sets, the best first: ties by their number; NaN, which stands for
-    None, last (rule 19).
+    """Return the order of the sets, the best first: ties by their number; NaN, instead of None,
+    last (rule 19).
     """
     return np.argsort(objectives if METRICS[name].falls else -objectives, kind="stable")
 

@@ -190,8 +190,10 @@ class Optimisation:
         return heat_map(self.search.grid, tried, objectives, objective=self.config.objective)
 
     def _overfitting(self, scores: Array, winner: int, threads: int) -> dict[str, object] | None:
-        """Return the probability that the choice is overfitted; None with fewer days than blocks,
-        or with too few sets with daily returns, which a set without equity above 0 lacks.
+        """Return the probability that the choice is overfitted.
+
+        None with fewer days than blocks, or with too few sets with daily returns, because a set
+        without equity above 0 has none.
         """
         compared = np.flatnonzero(~np.isnan(scores["sums"][:, 0]))
         if len(compared) < LEAST_SETS:
@@ -234,7 +236,7 @@ class Optimisation:
         return set(near) - {-1, position}
 
     def _item_of(self, index: int) -> int | None:
-        """Return the index of a set among the drawn ones, which ascend."""
+        """Return the index of a set among the ascending drawn ones."""
         item = bisect_left(self.indices, index)
         return item if item < self.size and self.indices[item] == index else None
 

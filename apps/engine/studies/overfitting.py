@@ -42,9 +42,10 @@ class BlockSums(NamedTuple):
 
 
 class SubsetSums(NamedTuple):
-    """Sums of blocks, f4[subsets, sets]: those of all subsets of the `first` and of the `last` half
-    of the blocks, by the bits of a number, so any subset takes one addition; and f4[sets] of `all`
-    blocks.
+    """Sums of blocks, f4[subsets, sets], and f4[sets] of `all` blocks.
+
+    They cover all subsets of the `first` and of the `last` half of the blocks, by the bits of a
+    number, so any subset takes one addition.
     """
 
     first: Sums

@@ -1,7 +1,7 @@
 """Walk-forward: parameters chosen on each window's training days, traded on the days after them.
 
-The trades and the curve are those of the test days only, joined: the earnings of the way of
-choosing, not of the chosen sets where they were chosen.
+The trades and the curve come only from the test days, joined: they measure the way of choosing, not
+the chosen sets on the days of the choice.
 """
 
 from __future__ import annotations

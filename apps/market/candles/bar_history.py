@@ -48,12 +48,12 @@ class GeneratedDays(NamedTuple):
 
     @classmethod
     def up_to(cls, until: int, days: Days) -> "GeneratedDays":
-        """Return those of the days on which a bar can start by then."""
+        """Return the days on which a bar can start by then."""
         return cls(days[days <= (until + IST) // DAY], until)
 
     @property
     def last_moment(self) -> int:
-        """The last moment at which such a bar may start."""
+        """The last moment at which a generated bar may start."""
         return min(self.until, (int(self.days[-1]) + 1) * DAY - IST - 1)
 
 
@@ -76,7 +76,7 @@ class BarHistory(Protocol):
 
     @property
     def generated(self) -> Sequence[GeneratedDays]:
-        """The days on which bars are generated."""
+        """The days with generated bars."""
 
 
 def history_of(
@@ -156,8 +156,8 @@ def _sources(since: Mapping[SeriesKey, int]) -> Mapping[SeriesKey, int]:
 def ratio_change_of(action: CorporateAction) -> RatioChange | None:
     """Return the effect of a corporate action on prices and volumes; None if it is unknown.
 
-    Rights are worth the difference to the theoretical ex-rights price, at which the exchanges
-    expect the share to open: (close x old shares + issue price x new shares) / all shares.
+    Rights are worth the difference to the theoretical ex-rights price, the open that the exchanges
+    expect: (close x old shares + issue price x new shares) / all shares.
     """
     day = day_number(action.ex_date)
     ratio = Fraction(action.shares_after, action.shares_before)

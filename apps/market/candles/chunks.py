@@ -41,7 +41,7 @@ _PARQUET_FROM: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """The bars of one period, which begins at `start` (epoch seconds, 00:00 in Asia/Kolkata)."""
+    """The bars of one period from `start` (epoch seconds, 00:00 in Asia/Kolkata)."""
 
     start: int
     candles: Candles

@@ -63,8 +63,10 @@ Loaded = TypeVar("Loaded", CorporateAction, Dividend)
 
 @dataclass(frozen=True, slots=True)
 class ActionRow:
-    """A corporate action: `before` shares become `after` on `ex_date`; for rights, shares of
-    holders who pay `issue_price` for each new share. `price_factor` is that of a demerger.
+    """A corporate action: `before` shares become `after` on `ex_date`.
+
+    For rights, this holds for holders who pay `issue_price` for each new share. `price_factor`
+    belongs to a demerger.
     """
 
     symbol: str

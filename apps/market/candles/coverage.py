@@ -163,9 +163,9 @@ class StoredHistory:
 class SessionCoverage:
     """The stored share of a range for a symbol.
 
-    `sessions` are those of the range, and `sessions_since` those since the symbol's first stored
-    day `since`. In years before the calendar's first hours the weekdays with bars count as
-    sessions. `generated_until` is the start of the last generated bar.
+    `sessions` counts the range, and `sessions_since` starts at the symbol's first stored day
+    `since`. In years before the calendar's first hours the weekdays with bars count as sessions.
+    `generated_until` is the start of the last generated bar.
     """
 
     symbol: str

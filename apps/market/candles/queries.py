@@ -47,8 +47,8 @@ UPDATE_CHUNK: Final = f"""
     WHERE id = %s
 """
 
-# What a load replaces: whole chunks, and the periods in which nothing was. Of one load the first
-# state counts.
+# The state before a load: whole chunks, and the periods that were empty. The first state in one
+# load counts.
 _REPLACED_DATA: Final = (
     "bars, first_time, last_time, days, data, sha256, synthetic, generated_until, adjusted,"
     " prices_known"

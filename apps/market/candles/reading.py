@@ -52,7 +52,9 @@ _ALWAYS: Final = 2**62
 @dataclass(frozen=True, slots=True)
 class AdjustedCandles:
     """Bars, the corporate actions that adjusted any of their prices, and the actions of unknown
-    effect, which adjust none. `generated_until` is the start of the last generated bar.
+    effect.
+
+    `generated_until` is the start of the last generated bar.
     """
 
     candles: Candles

@@ -1,6 +1,6 @@
-"""What the last load of each series replaced, kept so that `undo` can put it back.
+"""The chunks that the last load of each series replaced, kept so that `undo` can put them back.
 
-A load is known by its moment, which all series of one command or upload share.
+The moment of a load identifies it; all series of one command or upload share it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -34,11 +34,11 @@ def keep_empty_periods(
 
 
 def forget_earlier_loads(symbols: Iterable[str], timeframe: str, *, now: datetime) -> None:
-    """Forget what earlier loads replaced in the series that the load of `now` has changed."""
+    """Forget the replaced chunks of earlier loads in the series changed by the load of `now`."""
     with connection.cursor() as cursor:
         cursor.execute(queries.FORGET_EARLIER_LOADS, [list(symbols), timeframe, now])
 
 
 def forget_old_loads(*, now: datetime) -> None:
-    """Forget what loads replaced that are older than UNDOABLE_FOR."""
+    """Forget replaced chunks older than UNDOABLE_FOR."""
     ReplacedChunk.objects.filter(loaded_at__lt=now - UNDOABLE_FOR).delete()

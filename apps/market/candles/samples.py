@@ -1,6 +1,6 @@
-"""Generated candles beside those of the market: where they end, and how a result on them says so.
+"""Generated candles beside the market's: their end, and the notice on results with them.
 
-Bars of a feed may follow the last generated bar of a series. Those before it stay generated.
+Bars of a feed may follow the last generated bar of a series. Earlier bars stay generated.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -13,7 +13,7 @@ from django.db.models.functions import Coalesce
 from apps.core.times import indian_time, moment
 from apps.market.models import CandleChunk
 
-# What stands over every result on generated bars.
+# The notice over every result on generated bars.
 SAMPLE_NOTICE: Final = (
     "Sample data. These prices are made up; the result says nothing about a real market."
 )
@@ -22,8 +22,9 @@ LAST_GENERATED: Final = Coalesce(F("generated_until"), F("last_time"))
 
 
 class GeneratedBars(NamedTuple):
-    """Some bars of a symbol are generated, those up to the start `until` of the last one; `is_last`
-    says that no bar comes after it.
+    """A symbol has generated bars up to the start `until` of the last one.
+
+    `is_last` means that no bar comes after it.
     """
 
     symbol: str

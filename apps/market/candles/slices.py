@@ -152,7 +152,7 @@ class _SliceCollector:
         return known or ChunkSlice(None, timeframe, 0, _NO_DAYS, 0)
 
     def known(self, until: int) -> list[ChunkSlice]:
-        """Return the slices; those of one timeframe have the same `known_until`."""
+        """Return the slices; all of one timeframe have the same `known_until`."""
         ends: dict[str, int] = defaultdict(lambda: until)
         for chunk in self._slices.values():
             ends[chunk.timeframe] = max(ends[chunk.timeframe], chunk.known_until)

@@ -46,8 +46,8 @@ class ChangedSinceLoad(ServiceError):
 
 @dataclass(frozen=True, slots=True)
 class UndoneLoad:
-    """An undone load: how many bars each of its series had and has now, and the `warnings` about
-    the kind of prices of what was put back.
+    """An undone load: the number of bars in each of its series before and now, and `warnings` about
+    the kind of the restored prices.
     """
 
     loaded_at: datetime
@@ -59,10 +59,10 @@ class UndoneLoad:
 def undo_load(
     *, symbol: str | None, timeframe: str | None, actor: Actor, now: datetime
 ) -> UndoneLoad:
-    """Put back what the last load replaced: of all its series, or of those of a symbol and a
-    timeframe. Known corporate actions judge the prices again.
+    """Put back the chunks replaced by the last load: in all its series, or only in one symbol and
+    timeframe.
 
-    Raises NothingToUndo, ChangedSinceLoad.
+    Known corporate actions judge the prices again. Raises NothingToUndo, ChangedSinceLoad.
     """
     given = {"symbol": symbol, "timeframe": timeframe}
     chosen = {name: value for name, value in given.items() if value is not None}

@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ReplayStep:
-    """A moment (epoch seconds) at which bars have ended, and these bars by symbol."""
+    """A moment (epoch seconds) with the bars that have ended by then, by symbol."""
 
     time: int
     bars: Mapping[str, Sequence[CandleRow]]

@@ -226,8 +226,8 @@ def _shares(kind: str, new_shares: int, old_shares: int) -> Fraction:
 
 
 def _of_subject(values: Mapping[str, str]) -> tuple[list[_Event], list[str]]:
-    """Return the events of a subject, those of one kind joined, and the parts that name an
-    unreadable event.
+    """Return the events of a subject, with one kind joined, and the parts that name an unreadable
+    event.
     """
     subject = _first(values, _SUBJECTS)
     if len(subject) > _LONGEST_SUBJECT:

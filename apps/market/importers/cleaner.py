@@ -77,8 +77,10 @@ class ImportReport:
 
 @dataclass(frozen=True, slots=True)
 class InstrumentBars:
-    """The bars of one instrument of a file; `name_in_file` is empty if the file has no name, and
-    `prices` is None if their adjustment is unknown.
+    """The bars of one instrument of a file.
+
+    `name_in_file` is empty if the file has no name, and `prices` is None if their adjustment is
+    unknown.
     """
 
     symbol: str

@@ -23,7 +23,7 @@ MOST_INSTRUMENTS: Final = 8
 
 
 def lines_of(loaded: CandleImport) -> list[str]:
-    """Return the file's lines, then those of each instrument if there are few."""
+    """Return the file's lines, then the lines of each instrument if there are few."""
     lines = [_title(loaded), _rows(loaded.report), *_notes(loaded.report), *_prices(loaded)]
     if len(loaded.instruments) > MOST_INSTRUMENTS:
         return [*lines, _all_of(loaded.instruments)]

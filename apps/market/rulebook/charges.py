@@ -33,7 +33,7 @@ from apps.market.rulebook.files.rule_set import RuleSet
 from apps.market.rulebook.instruments import commodity_group_of, etf_kind_of
 
 _PAISA: Final = Decimal("0.01")
-# The broker whose prices are used without a named broker, or for one with unknown prices.
+# The broker whose prices apply without a named broker, or with a broker of unknown prices.
 DEFAULT_BROKER: Final = "discount"
 # From this day an exercised option is taxed by its intrinsic value; before, by the price of the
 # underlying (Finance (No. 2) Act 2019; NSE's circular of 2019-08-20 as quoted by fyers.in; Zerodha
@@ -365,8 +365,8 @@ class RateInForce:
 def rates_in_force(
     rule_set: RuleSet, *, exchange: Exchange, segment: ChargeSegment, broker: str, day: date
 ) -> list[RateInForce]:
-    """Return all rates of a segment on a day: those of the whole segment and those of kinds of ETF,
-    options of the nearest expiry and single underlyings.
+    """Return all rates of a segment on a day: of the whole segment, of kinds of ETF, of options of
+    the nearest expiry and of single underlyings.
     """
     newest: dict[RateKey, DatedRow] = {}
     for key, row in _keyed_rows(rule_set, exchange, segment, broker):

@@ -46,7 +46,7 @@ def obstacles_of(
     """Yield the symbols of a strategy that cannot be traded from a day on, with the reasons.
 
     A contract with missing rules would be charged, timed or counted wrongly. Without charges
-    (`charges` is none) only the way a contract ends matters.
+    (`charges` is none) only the contract's end matters.
     """
     contracts = [
         form
@@ -99,7 +99,7 @@ def _without_lots(
 
 
 def expired_among(symbols: Sequence[str], *, rule_set: RuleSet, now: datetime) -> list[str]:
-    """Return the contracts whose last session was over before a moment."""
+    """Return the contracts that ended before a moment, by their last session."""
     contracts = [symbol for symbol in symbols if parse_symbol(symbol).type != "equity"]
     if not contracts:
         return []

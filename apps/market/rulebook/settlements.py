@@ -32,8 +32,10 @@ class UnderlyingClose:
 
 @dataclass(frozen=True, slots=True)
 class ContractEnd:
-    """The end of a contract after its last session, which `closes` then (epoch seconds), and notes
-    for the reader of a result with a position held to it.
+    """The end of a contract after its last session and notes for a result with a position held to
+    it.
+
+    `closes` is the close of that session (epoch seconds).
     """
 
     closes: int

@@ -189,8 +189,8 @@ class AdjustmentSerializer(AnswerSerializer):
 class CandlesSerializer(AnswerSerializer):
     """Candles of a symbol.
 
-    `dates` are those of days and weeks; `synthetic` is present only if true, `generatedUntil` only
-    beside it, `adjustedFor` only if it is not empty.
+    `dates` has the dates of days and weeks; `synthetic` is present only if true, `generatedUntil`
+    only beside it, `adjustedFor` only if it is not empty.
     """
 
     symbol = CharField(help_text="EXCHANGE:SYMBOL")

@@ -97,7 +97,7 @@ def first_bad(column: Column, target: pa.DataType) -> int:
 
 
 def check_values(shown: str, values: int, *, columns: int = 0, most: int = MOST_VALUES) -> None:
-    """Refuse a file whose values would take too much memory."""
+    """Refuse a file if its values would take too much memory."""
     if columns > _MOST_COLUMNS:
         reason = f"has {columns:,} columns: {_MOST_COLUMNS} are the most"
         raise BadCandleFile(file=shown, reason=reason)

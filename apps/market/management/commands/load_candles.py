@@ -143,7 +143,7 @@ class Command(BaseCommand):
         is_repeated: bool = False,
         **options: Any,
     ) -> None:
-        """Load files; what a dry run has loaded is rolled back. A repeated load tells nothing."""
+        """Load files; a dry run is rolled back. A repeated load prints nothing."""
         choices = {name: options[name] for name in ("symbol", "timeframe", "stamps", "strict")}
         import_options = ImportOptions(
             **choices,
