@@ -201,7 +201,9 @@ class NewKeySerializer(AccountBodySerializer):
     expiresAt = MomentField(
         required=False,
         allow_null=True,
-        help_text="In the future; null: never; absent: in 90 days.",
+        help_text=(
+            "A time in the future. Null: the key never expires. Absent: it expires in 90 days."
+        ),
     )
     networks = NetworkListField(
         required=False, help_text="The networks that may use the key; empty or absent: all."

@@ -1,7 +1,7 @@
 """Pure simulation: no Django, no database.
 
-Other apps enter by these names and by those of `candles`, `language`, `results`, `studies` and
-`evidence`. A module is imported when one of its names is first used.
+Other apps import these names and those of `candles`, `language`, `results`, `studies` and
+`evidence`. A module is imported on first use of one of its names.
 """
 
 import os

@@ -82,7 +82,7 @@ class VerdictSerializer(AnswerSerializer):
 
     valid = BooleanField(help_text="Whether it is well formed.")
     exchange = CharField(allow_null=True, help_text="Null where it cannot be read.")
-    symbol = CharField(help_text="As it was sent.")
+    symbol = CharField(help_text="The value as sent.")
     type = ChoiceField(
         choices=Type.values, allow_null=True, help_text="Null where it cannot be read."
     )
@@ -177,7 +177,7 @@ class InstrumentSerializer(AnswerSerializer):
     symbol = CharField(source="instrument.symbol")
     exchange = ChoiceField(source="instrument.exchange", choices=EXCHANGES)
     exchangeName = CharField(
-        source="instrument.exchange_name", help_text="As the exchange writes it."
+        source="instrument.exchange_name", help_text="The name as the exchange writes it."
     )
     name = CharField(source="instrument.name")
     type = ChoiceField(source="instrument.type", choices=Type.values)
@@ -210,6 +210,7 @@ class InstrumentSerializer(AnswerSerializer):
     tradable = BooleanField(source="check.tradable", help_text="Whether it can be traded today.")
     nextExpiries = serializers.ListField(
         child=DateField(),
-        help_text=f"Of contracts on it or on its underlying; at most {MOST_EXPIRIES}.",
+        help_text="The next expiries of contracts on it or on its underlying; at most"
+        f" {MOST_EXPIRIES}.",
     )
     aliases = AliasSerializer(many=True, help_text="Its names at brokers and exchanges.")

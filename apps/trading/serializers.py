@@ -103,4 +103,4 @@ class KillSwitchSerializer(AnswerSerializer):
 
     active = BooleanField(help_text="Whether it is on.")
     since = MomentField(allow_null=True, help_text="Null while it is off.")
-    reason = NullableTextField(help_text="As it was given; null without one.")
+    reason = NullableTextField(help_text="The reason as given; null without one.")

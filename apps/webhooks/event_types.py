@@ -84,7 +84,7 @@ class DailyLossData(EventData, title="DailyLossReached"):
     algorithm_id: Id
     algorithm_name: Name
     run_id: Id
-    day: str = Field(description="In India, YYYY-MM-DD.")
+    day: str = Field(description="The date in India, YYYY-MM-DD.")
     loss: float = Field(description="Rupees.")
     limit: float = Field(description="Rupees.")
 

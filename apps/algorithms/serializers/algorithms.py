@@ -144,7 +144,7 @@ def _step(name: str) -> ObjectField:
 
 def _stored_steps(sources: Mapping[str, str]) -> dict[str, ObjectField]:
     return {
-        name: ObjectField(source=source, help_text="As it was sent.")
+        name: ObjectField(source=source, help_text="The value as sent.")
         for name, source in sources.items()
     }
 
@@ -163,7 +163,10 @@ class AlgorithmSerializer(AnswerSerializer):
     description = CharField(help_text="Free text.")
     status = ChoiceField(read_only=True, choices=AlgorithmStatus, help_text=STATUS_HELP)
     active = BooleanField(read_only=True, help_text="Whether its status is `active`.")
-    version = IntegerField(read_only=True, help_text="From 1; each change of its steps adds 1.")
+    version = IntegerField(
+        read_only=True,
+        help_text="The number starts at 1 and grows by 1 with each change of the steps.",
+    )
     basicInfo = _step("basicInfo")
     positionSizing = _step("positionSizing")
     entryConditions = _step("entryConditions")
@@ -173,8 +176,10 @@ class AlgorithmSerializer(AnswerSerializer):
     performance = PerformanceSerializer(read_only=True)
     walkForwardConfig = FreeField(
         allow_null=True,
-        help_text="The default for walk-forwards submitted without a configuration, which judge it;"
-        " any keys, up to 16 KiB as JSON.",
+        help_text=(
+            "The default for walk-forwards submitted without a configuration. Any keys are"
+            " accepted, up to 16 KiB as JSON; a submission validates them."
+        ),
     )
     walkForwardResults = WalkForwardsField(
         read_only=True,
@@ -184,8 +189,10 @@ class AlgorithmSerializer(AnswerSerializer):
     )
     monteCarloConfig = FreeField(
         allow_null=True,
-        help_text="The default for Monte Carlo simulations submitted without a configuration, which"
-        " judge it; any keys, up to 16 KiB as JSON.",
+        help_text=(
+            "The default for Monte Carlo simulations submitted without a configuration. Any"
+            " keys are accepted, up to 16 KiB as JSON; a submission validates them."
+        ),
     )
     monteCarloResults = MonteCarloField(
         read_only=True,
@@ -365,11 +372,13 @@ class SettingChangeSerializer(AnswerSerializer):
     field = CharField(help_text="The dotted path of the setting.")
     before = serializers.ListField(
         child=CharField(),
-        help_text="As it is in the version `since`, in the first backtest, or without the changes.",
+        help_text=(
+            "The value in the version `since`, in the first backtest, or without the changes."
+        ),
     )
     after = serializers.ListField(
         child=CharField(),
-        help_text="As it is in this version, in the second backtest, or with the changes.",
+        help_text="The value in this version, in the second backtest, or with the changes.",
     )
 
 
@@ -379,7 +388,7 @@ class SummarySerializer(AnswerSerializer):
 
     algorithmId = IdTextField()
     version = IntegerField(help_text="The number of the version that is summarized.")
-    steps = StepSummarySerializer(many=True, help_text="In the order of the steps.")
+    steps = StepSummarySerializer(many=True, help_text="The summaries in the order of the steps.")
 
 
 @example(examples.VERSION_SUMMARY)
@@ -452,7 +461,9 @@ class AlertSerializer(StrictSerializer):
 
     has_snake_case_sources = False
 
-    threshold = NumberField(min_value=0, max_value=LARGEST, help_text="In the metric's unit.")
+    threshold = NumberField(
+        min_value=0, max_value=LARGEST, help_text="The threshold in the metric's unit."
+    )
     action = ChoiceField(
         choices=ACTIONS,
         help_text="`send_notification`: the event performance.alert is sent; `pause_algorithm`:"

@@ -96,12 +96,18 @@ EXPLAINED_CANDLE_EXAMPLE: Final[dict[str, Any]] = {
 
 class OperandSerializer(DocumentSerializer):
     name = CharField()
-    value = NumberField(allow_null=True, help_text="At this candle; null where not known yet.")
-    before = NumberField(allow_null=True, help_text="At the candle before.")
+    value = NumberField(
+        allow_null=True, help_text="The value at this candle; null if not known yet."
+    )
+    before = NumberField(allow_null=True, help_text="The value at the candle before.")
 
 
 @extend_schema_field(
-    {"type": "array", "items": ref("ExplainedCondition"), "description": "Of a group."}
+    {
+        "type": "array",
+        "items": ref("ExplainedCondition"),
+        "description": "The conditions of the group.",
+    }
 )
 class PartsField(serializers.Field[Any, Any, Any, Any]):
     """The conditions of a group."""
@@ -131,7 +137,7 @@ class ExplainedConditionSerializer(DocumentSerializer):
 class ListedConditionSerializer(ExplainedConditionSerializer):
     """A condition with its path in the algorithm."""
 
-    parts = ExplainedConditionSerializer(many=True, help_text="Of a group.")  # type: ignore[assignment]
+    parts = ExplainedConditionSerializer(many=True, help_text="The conditions of the group.")  # type: ignore[assignment]
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         return {"condition": CharField(help_text="Its path."), **super().get_fields()}

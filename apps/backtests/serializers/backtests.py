@@ -140,11 +140,15 @@ class BacktestRequestSerializer(StrictSerializer):
         " schedule of the instrument's segment.",
     )
     walkForwardConfig = ObjectField(
-        required=False, help_text="Of kind walk_forward alone; absent: the algorithm's."
+        required=False,
+        help_text="Only for the kind walk_forward. Absent: the algorithm's configuration.",
     )
     monteCarloConfig = ObjectField(
         required=False,
-        help_text="Of kind monte_carlo alone; absent: the algorithm's, else all defaults.",
+        help_text=(
+            "Only for the kind monte_carlo. Absent: the algorithm's configuration, or else"
+            " all defaults."
+        ),
     )
     optimizationConfig = ObjectField(
         required=False, help_text="Required for kind optimization, and only for it."
@@ -286,8 +290,8 @@ class BacktestSerializer(AnswerSerializer):
         help_text="The estimated time of one worker, from past backtests of its kind; for a long"
         " study, measured at its start and shared by several workers. Null before the first one.",
     )
-    startDate = CharField(help_text="As it was sent.")
-    endDate = CharField(help_text="As it was sent.")
+    startDate = CharField(help_text="The value as sent.")
+    endDate = CharField(help_text="The value as sent.")
     symbols = serializers.ListField(child=CharField())
     timeframe = ChoiceField(choices=TIMEFRAMES)
     initialCapital = FloatField(help_text="Rupees.")

@@ -129,8 +129,10 @@ _RESULTS: Final[dict[str, Schema]] = {
             },
             "coverage": _array(
                 "SessionCoverage",
-                description="Of the range, by symbol; absent from results of engine version 9 and"
-                " before.",
+                description=(
+                    "The coverage of the range by symbol; absent from results of engine"
+                    " version 9 and before."
+                ),
             ),
             "notes": NOTES,
             "lookAhead": {
@@ -161,7 +163,7 @@ _RESULTS: Final[dict[str, Schema]] = {
             "bySymbol": _array("BreakdownRow"),
             "bySide": _array("BreakdownRow"),
             "byExitReason": _array("BreakdownRow"),
-            "byWeekday": _array("BreakdownRow", description="Of the entry."),
+            "byWeekday": _array("BreakdownRow", description="The weekday of the entry."),
             "byDay": _array(
                 "Period",
                 maxItems=MOST_PERIODS[DAYS],

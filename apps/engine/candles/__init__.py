@@ -1,6 +1,6 @@
-"""Candles: bars of a symbol, the sessions that they lie in, and the names of symbols.
+"""Candles: bars of a symbol, their sessions, and the names of symbols.
 
-Other apps use these names alone.
+Other apps import only these names.
 """
 
 from apps.engine.candles.candles import (

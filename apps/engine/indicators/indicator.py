@@ -31,7 +31,7 @@ PARAMETERS = {
     "accelerationMaxLong": "Largest acceleration factor of a rise.",
     "accelerationMaxShort": "Largest acceleration factor of a fall.",
     "accelerationShort": "What each new low of a fall adds to the acceleration factor.",
-    "atrPeriod": "Candles that the average true range (ATR) is taken over.",
+    "atrPeriod": "The number of candles in the average true range (ATR).",
     "basePeriod": "Candles of the base line (Kijun).",
     "conversionPeriod": "Candles of the conversion line (Tenkan).",
     "dMaType": "Kind of moving average that makes %D of %K.",

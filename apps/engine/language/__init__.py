@@ -1,6 +1,6 @@
 """The language of strategies: its steps, operands and indicators, their errors and their words.
 
-Other apps use these names alone.
+Other apps import only these names.
 """
 
 from apps.engine.errors import ABSENT, FieldError, IncompleteStrategy, InvalidStrategy

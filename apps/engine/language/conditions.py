@@ -41,8 +41,10 @@ else:
 
 _SIDE = Field(
     None,
-    description="Count it for this side alone, as it is written. Absent: for both, mirrored for the"
-    " side that it is not written for.",
+    description=(
+        "Count the condition only for this side, as written. Absent: for both sides,"
+        " mirrored for the opposite side."
+    ),
     examples=["long"],
 )
 _OF_A_GROUP = "What the group joins, 1 to 20; at most 400 in a list with those of its groups."
@@ -56,12 +58,15 @@ class IndicatorIndicator(StrictModel):
     """Two indicators compared."""
 
     type: Literal["indicator_indicator"]
-    indicator1: AnyIndicator = Field(description="The indicator that is compared.")
+    indicator1: AnyIndicator = Field(description="The indicator to compare.")
     operator: ComparisonOperator = Field(
-        description="How indicator1 must stand to indicator2. `crosses_above`: not above it at the"
-        " candle before, and above it now; `at_or_above` and `at_or_below` include equal values."
+        description=(
+            "How indicator1 must compare with indicator2. `crosses_above`: not above it at"
+            " the candle before, and above it now; `at_or_above` and `at_or_below` include"
+            " equal values."
+        )
     )
-    indicator2: AnyIndicator = Field(description="The indicator that it is compared with.")
+    indicator2: AnyIndicator = Field(description="The indicator to compare it with.")
     side: Maybe[Side] = _SIDE
 
     @property
@@ -82,11 +87,13 @@ class IndicatorValue(StrictModel):
     """An indicator compared with a number, or with itself some candles ago (rising, falling)."""
 
     type: Literal["indicator_value"]
-    indicator: AnyIndicator = Field(description="The indicator that is compared.")
+    indicator: AnyIndicator = Field(description="The indicator to compare.")
     operator: Literal[ComparisonOperator, MovementOperator] = Field(
-        description="How it must stand to the value, or move: `rising` and `falling` compare it"
-        " with itself some candles ago. `crosses_above`: not above the value at the candle before,"
-        " and above it now.",
+        description=(
+            "How the indicator must compare with the value, or move: `rising` and"
+            " `falling` compare it with itself some candles ago. `crosses_above`: not"
+            " above the value at the candle before, and above it now."
+        ),
         examples=["above"],
     )
     value: Maybe[Level] = Field(
@@ -97,8 +104,10 @@ class IndicatorValue(StrictModel):
     )
     candles: Maybe[Annotated[int, Field(ge=1, le=100), Whole]] = Field(
         None,
-        description="Of `rising` and `falling` alone: over how many candles in a row it moves that"
-        " way; 1 where absent.",
+        description=(
+            "Only for `rising` and `falling`: the number of candles in a row that move in"
+            " this direction; 1 if absent."
+        ),
         examples=[3],
     )
     side: Maybe[Side] = _SIDE
@@ -136,7 +145,7 @@ class CandlePattern(StrictModel):
     )
     direction: Maybe[Direction] = Field(
         None,
-        description="Count bullish or bearish ones alone. Absent: either.",
+        description="Count only bullish or only bearish patterns. Absent: both.",
         examples=["bullish"],
     )
     side: Maybe[Side] = _SIDE
@@ -153,12 +162,16 @@ class TimeWindow(StrictModel):
     type: Literal["time_window"]
     from_: TimeOfDay = Field(
         alias="from",
-        description="When it begins, HH:MM in exchange time; a bar that starts then counts.",
+        description=(
+            "The start of the window, HH:MM in exchange time; a bar that starts then counts."
+        ),
         examples=["09:30"],
     )
     to: TimeOfDay = Field(
-        description="When it ends, HH:MM in exchange time, later than `from`; a bar that starts"
-        " then does not count.",
+        description=(
+            "The end of the window, HH:MM in exchange time, later than `from`; a bar that"
+            " starts then does not count."
+        ),
         examples=["14:30"],
     )
     side: Maybe[Side] = _SIDE
@@ -197,7 +210,7 @@ OneToTwenty: TypeAlias = Annotated[UpToTwenty[T], AfterValidator(_at_least_one)]
 class _Group(StrictModel):
     type: Literal["group"]
     logicalOperator: LogicalOperator = Field(
-        description="`AND`: all of its conditions must be true. `OR`: one is enough."
+        description="`AND`: all conditions of the group must be true. `OR`: one is enough."
     )
     side: Maybe[Side] = _SIDE
 
@@ -260,18 +273,20 @@ class EntryConditions(StrictModel):
     """The conditions for opening a position, and its side."""
 
     positionType: Literal["long", "short", "both"] = Field(
-        description="Which positions are opened. With `both` the conditions are written for longs,"
-        " and shorts are opened on their mirror: above becomes below, RSI 70 becomes RSI 30."
+        description=(
+            "The sides to trade. With `both` the conditions describe longs, and shorts use"
+            " their mirror: above becomes below, RSI 70 becomes RSI 30."
+        )
     )
     logicalOperator: LogicalOperator = Field(
         "AND", description="`AND`: all conditions must be true. `OR`: one is enough."
     )
     confirmationCandles: Annotated[int, Field(ge=0, le=10), Whole] = Field(
         1,
-        description="Candles that confirm each condition: a level must hold on each of them, a"
-        " cross or pattern must have come at the first, and a cross must have held since. 0 and 1"
-        " ask for no confirmation.",
+        description=(
+            "The number of candles that confirm each condition: a level must hold on each"
+            " of them, a cross or pattern must have come at the first, and a cross must"
+            " have held since. 0 and 1 need no confirmation."
+        ),
     )
-    conditions: Conditions = Field(
-        description="What must be true, up to 20, groups counted as one."
-    )
+    conditions: Conditions = Field(description="Up to 20 conditions; a group counts as one.")

@@ -73,14 +73,14 @@ LargePercent = Annotated[float, Field(ge=0.0001, le=1000)]
 Rupees = Annotated[float, Field(ge=0.01, le=LARGEST)]
 Points = Annotated[float, Field(ge=0.0001, le=LARGEST)]
 Multiplier = Annotated[
-    float, Field(ge=0.01, le=100, description="Distance in average true ranges (ATR).")
+    float, Field(ge=0.01, le=100, description="The distance in average true ranges (ATR).")
 ]
 Ratio = Annotated[float, Field(ge=0.01, le=1000)]
 Level = Annotated[float, Field(ge=-LARGEST, le=LARGEST), AfterValidator(_not_denormal)]
 Whole = BeforeValidator(_whole)
 AtrPeriod = Annotated[
     int,
-    Field(ge=1, le=1000, description="Candles that the average true range (ATR) is taken over."),
+    Field(ge=1, le=1000, description="The number of candles in the average true range (ATR)."),
     Whole,
 ]
 TimeOfDay = Annotated[str, Field(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$")]

@@ -34,12 +34,17 @@ class Operand(StrictModel):
     type: str
     output: str
     offset: Annotated[int, Field(ge=0, le=LARGEST_OFFSET), Whole] = Field(
-        0, description="How many candles back it is read; 0 is the candle that has just closed."
+        0,
+        description=(
+            "The number of candles back at which to read it; 0 is the candle that has just closed."
+        ),
     )
     timeframe: Maybe[Timeframe] = Field(
         None,
-        description="A timeframe longer than the algorithm's, whose closed candles it is computed"
-        " from. Absent: the algorithm's own.",
+        description=(
+            "A timeframe longer than the algorithm's; the value is computed from its"
+            " closed candles. Absent: the algorithm's own."
+        ),
         examples=["1h"],
     )
 
@@ -89,7 +94,10 @@ def _model(row: Indicator) -> type[Operand]:
     names = tuple(output.name for output in row.outputs)
     fields: dict[str, object] = {
         "type": (Literal[row.type], ...),
-        "output": (Literal[names], Field(names[0], description="Which of its values is read.")),
+        "output": (
+            Literal[names],
+            Field(names[0], description="The output of the indicator to read."),
+        ),
     }
     if row.has_source:
         text = "The price that it is computed from, or the volume."

@@ -47,11 +47,9 @@ class BasicInfo(StrictModel):
 
     strategyType: Literal[
         "scalping", "swing", "position", "arbitrage", "market_making", "momentum", "mean_reversion"
-    ] = Field(
-        description="What kind of strategy it is. A label to find it by: it changes no trade."
-    )
+    ] = Field(description="The kind of strategy. It is a label for searches and changes no trade.")
     timeframe: Literal["1m", "5m", "15m", "30m", "1h", "4h", "1d", "1w"] = Field(
-        description="How long a candle is. Conditions are read at the close of each."
+        description="The length of a candle. Conditions are read at the close of each candle."
     )
     symbols: Annotated[
         tuple[Annotated[str, AfterValidator(_well_formed)], ...],
@@ -59,8 +57,10 @@ class BasicInfo(StrictModel):
         at_most(50),
         AfterValidator(_some_and_distinct),
     ] = Field(
-        description="What is traded, each as EXCHANGE:SYMBOL, up to 50, none twice. Where several"
-        " signal at once, those listed first are entered first."
+        description=(
+            "The symbols to trade, each as EXCHANGE:SYMBOL, up to 50, none twice. If"
+            " several signal at once, they are entered in the listed order."
+        )
     )
 
 
@@ -68,17 +68,20 @@ class Pyramiding(StrictModel):
     """Adding to a position by new signals; `maxEntries` counts the first entry."""
 
     enabled: bool = Field(
-        False, description="Whether a new signal in the direction held adds to the position."
+        False, description="Whether a new signal in the position's direction adds to it."
     )
     maxEntries: Annotated[int, Field(ge=2, le=10), Whole] = Field(
-        2, description="Entries of one position at most, the first one counted: 2 to 10."
+        2,
+        description=(
+            "The maximum number of entries in one position, including the first: 2 to 10."
+        ),
     )
 
 
 class _Sizing(StrictModel):
     pyramiding: Pyramiding = Field(
         Pyramiding(),
-        description="Whether, and how often, entries are added to an open position.",
+        description="Whether, and how often, entries may add to an open position.",
         examples=[{"enabled": True, "maxEntries": 3}],
     )
 
@@ -88,8 +91,10 @@ class RiskBased(_Sizing):
 
     method: Literal["risk_based"]
     riskPercentage: Percentage = Field(
-        description="Percent of equity that is lost if the stop is hit; 1 means 1 %. Needs a stop"
-        " loss, in exitConditions or riskParameters."
+        description=(
+            "The loss in percent of equity if the stop is hit; 1 means 1 %. It needs a"
+            " stop loss, in exitConditions or riskParameters."
+        )
     )
 
 
@@ -98,7 +103,7 @@ class FixedQuantity(_Sizing):
 
     method: Literal["fixed_quantity"]
     quantity: Annotated[int, Field(ge=1, le=int(LARGEST)), Whole] = Field(
-        description="Units (shares, not lots) of each entry, rounded down to whole lots.",
+        description="The units (shares, not lots) of each entry, rounded down to whole lots.",
         examples=[100],
     )
 
@@ -108,7 +113,7 @@ class FixedAmount(_Sizing):
 
     method: Literal["fixed_amount"]
     amount: Rupees = Field(
-        description="Rupees that each entry is worth, of a derivative by its contract value.",
+        description="The value of each entry in rupees; for a derivative its contract value.",
         examples=[100_000],
     )
 
@@ -118,7 +123,7 @@ class PercentageOfEquity(_Sizing):
 
     method: Literal["percentage_of_equity"]
     percentage: Percentage = Field(
-        description="Percent of equity that each entry is worth.", examples=[10]
+        description="The value of each entry in percent of equity.", examples=[10]
     )
 
 
@@ -129,13 +134,15 @@ class VolatilityBased(_Sizing):
 
     method: Literal["volatility_based"]
     riskPercentage: Percentage = Field(
-        description="Percent of equity that is lost if the price moves by atrMultiplier average"
-        " true ranges against the entry.",
+        description=(
+            "The loss in percent of equity if the price moves by atrMultiplier average"
+            " true ranges against the entry."
+        ),
         examples=[1],
     )
     atrPeriod: AtrPeriod = 14
     atrMultiplier: Multiplier = Field(
-        2.0, description="Average true ranges (ATR) of the move that riskPercentage is lost over."
+        2.0, description="The move, in average true ranges (ATR), that loses riskPercentage."
     )
 
 
@@ -149,30 +156,43 @@ class RiskParameters(StrictModel):
     """Limits over all symbols, in rupees; `stopLoss` and `takeProfit` in percent."""
 
     maxPositionSize: Rupees = Field(
-        description="Rupees that one position may be worth; an entry is cut to whole lots below it."
+        description=(
+            "The maximum value of one position in rupees; an entry is reduced to whole"
+            " lots below it."
+        )
     )
     maxDailyLoss: Rupees = Field(
-        description="Loss of a day in rupees at which all positions are closed at their next open,"
-        " and none is opened before the next session."
+        description=(
+            "The loss of a day in rupees that closes all positions at their next open and"
+            " blocks entries until the next session."
+        )
     )
     maxOpenPositions: Annotated[int, Field(ge=1, le=50), Whole] = Field(
-        description="Positions open at the same time, over all symbols: 1 to 50."
+        description=(
+            "The maximum number of positions open at the same time, over all symbols: 1 to 50."
+        )
     )
     stopLoss: Maybe[Percentage] = Field(
         None,
-        description="Stop loss in percent of the entry price. Where exitConditions has one too, the"
-        " tighter of the two holds.",
+        description=(
+            "The stop loss in percent of the entry price. If exitConditions has one too,"
+            " the tighter of the two holds."
+        ),
         examples=[1.5],
     )
     takeProfit: Maybe[LargePercent] = Field(
         None,
-        description="Target in percent of the entry price; not used where exitConditions has one.",
+        description=(
+            "The target in percent of the entry price; not used if exitConditions has one."
+        ),
         examples=[3],
     )
     riskRewardRatio: Maybe[Ratio] = Field(
         None,
-        description="The least reward for each unit of risk that the exits should offer. A lower"
-        " one is a warning of the review, not an error.",
+        description=(
+            "The minimum reward per unit of risk that the exits should offer. A lower one"
+            " is a warning of the review, not an error."
+        ),
         examples=[2],
     )
 
@@ -199,49 +219,63 @@ class ExecutionSettings(StrictModel):
         description="Whether a start trades on the paper account or with a broker."
     )
     exchange: Literal["NSE", "BSE", "MCX", "NCDEX"] = Field(
-        description="The main exchange. Each symbol is traded on the exchange that it names."
+        description="The main exchange. Each symbol is traded on the exchange in its name."
     )
     orderType: Literal["market", "limit", "stop"] = Field(
-        description="The order of an entry: `market` fills at the next open; `limit` and `stop`"
-        " wait for their price during the next candle alone."
+        description=(
+            "The order of an entry: `market` fills at the next open; `limit` and `stop`"
+            " wait for their price only during the next candle."
+        )
     )
     broker: Maybe[Annotated[str, Field(max_length=50), AfterValidator(_without_control)]] = Field(
         None,
-        description="The broker's name. On paper it only picks whose charges apply.",
+        description="The broker's name. On paper it only selects the broker's charges.",
         examples=["zerodha"],
     )
     limitOffset: Annotated[float, Field(ge=0, le=20)] = Field(
         0.0,
-        description="How far a limit or stop order stands from the signal's close, in percent: 0 to"
-        " 20.",
+        description=(
+            "The distance of a limit or stop order from the signal's close, in percent: 0 to 20."
+        ),
     )
     slippage: Annotated[float, Field(ge=0, le=5)] = Field(
         0.0,
-        description="How much worse than its price a market or stop fill is, in percent: 0 to 5.",
+        description=(
+            "The percentage by which a market or stop fill is worse than its price: 0 to 5."
+        ),
     )
     maxVolumeShare: Maybe[Percentage] = Field(
         None,
-        description="The most of the volume of the candle that fills an entry that the entry may"
-        " take, in percent: above 0 to 100. The remainder lapses. Absent: no limit.",
+        description=(
+            "The maximum share of the volume of its fill's candle that an entry may take,"
+            " in percent: above 0 to 100. The remainder lapses. Absent: no limit."
+        ),
         examples=[5],
     )
     productType: Maybe[Literal["intraday", "delivery", "carryforward"]] = Field(
         None,
-        description="How positions are held. `intraday` squares them off before the session ends."
-        " Absent: `intraday` below 1d, else `delivery` or `carryforward` by the instrument.",
+        description=(
+            "The product of the orders. `intraday` squares positions off before the"
+            " session ends. Absent: `intraday` below 1d, else `delivery` or `carryforward`"
+            " by the instrument."
+        ),
     )
     initialCapital: Rupees = Field(
         1_000_000.0,
-        description="Rupees that it begins with; a start reserves them on the paper account.",
+        description="The initial capital in rupees; a start reserves it on the paper account.",
     )
     charges: Maybe[Literal["none", "standard"]] = Field(
         None,
-        description="Whether brokerage, taxes and fees are deducted: `none`, or by the schedule of"
-        " the instrument's segment, `standard`, as where it is absent.",
+        description=(
+            "Whether brokerage, taxes and fees are deducted: `none`, or `standard`, by the"
+            " schedule of the instrument's segment. Absent: `standard`."
+        ),
         examples=["standard"],
     )
     includeOutOfSession: bool = Field(
         False,
-        description="Whether bars outside of sessions, such as those of the pre-open or of a"
-        " holiday, count for indicators and fills.",
+        description=(
+            "Whether bars outside sessions, such as in the pre-open or on a holiday, count"
+            " for indicators and fills."
+        ),
     )

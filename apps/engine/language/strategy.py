@@ -61,7 +61,7 @@ class Strategy(StrictModel):
     model_config = ConfigDict(defer_build=False)
 
     basicInfo: BasicInfo
-    positionSizing: PositionSizing = Field(description="How large each entry is.")
+    positionSizing: PositionSizing = Field(description="The size of each entry.")
     entryConditions: EntryConditions
     exitConditions: ExitConditions
     riskParameters: RiskParameters

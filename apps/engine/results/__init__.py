@@ -1,6 +1,6 @@
 """Results: the table of metrics, their formulas, breakdowns and units, and results on the wire.
 
-Other apps use these names alone.
+Other apps import only these names.
 """
 
 from apps.engine.kernel.reasons import CHARGE_KINDS, EXIT_REASONS, REDUCTIONS, REJECTIONS, WAITS

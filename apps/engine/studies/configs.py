@@ -60,11 +60,14 @@ else:
     Objective = Literal[tuple(METRICS)]
 
 _OBJECTIVE = Field(
-    "sharpeRatioAnnualized", description="The metric that sets are ranked by, the best first."
+    "sharpeRatioAnnualized", description="The metric that ranks the sets, the best first."
 )
 _SEED = Field(
     None,
-    description="Makes a random draw repeatable. Absent: one is drawn, and shown in the receipt.",
+    description=(
+        "The seed that makes random draws repeatable. Absent: a seed is drawn and shown in"
+        " the receipt."
+    ),
     examples=[42],
 )
 
@@ -74,14 +77,14 @@ class Parameter(StrictModel):
 
     path: Annotated[str, Field(max_length=200, json_schema_extra={"pattern": PARAMETER_PATH})] = (
         Field(
-            description="Which number of the steps is tried, by its dotted path.",
+            description="The dotted path of the number to vary in the steps.",
             examples=["entryConditions.conditions[0].indicator1.period"],
         )
     )
     from_: Number = Field(alias="from", description="The first value.", examples=[5])
-    to: Number = Field(description="The last value, tried if the steps meet it.", examples=[20])
+    to: Number = Field(description="The last value, included if the steps meet it.", examples=[20])
     step: Annotated[float, Field(ge=1e-9, le=LARGEST)] = Field(
-        description="What each value adds to the one before it.", examples=[5]
+        description="The difference between two consecutive values.", examples=[5]
     )
 
     @property
@@ -116,9 +119,7 @@ ParameterList = Annotated[
     Field(strict=False, max_length=MOST_PARAMETERS, json_schema_extra={"minItems": 1}),
     at_most(MOST_PARAMETERS),
     AfterValidator(_some_distinct),
-    Field(
-        description="The numbers that are tried, 1 to 10, none twice; a set has one value of each."
-    ),
+    Field(description="The numbers to vary, 1 to 10, none twice; a set has one value of each."),
 ]
 
 
@@ -126,14 +127,19 @@ class WalkForwardConfig(StrictModel):
     """Parameters chosen in each window's training days and traded in the days after them."""
 
     windows: Annotated[int, Field(ge=2, le=50), Whole] = Field(
-        5, description="How many times parameters are chosen and then traded: 2 to 50."
+        5,
+        description=(
+            "The number of windows, each with chosen and then traded parameters: 2 to 50."
+        ),
     )
     trainRatio: Annotated[float, Field(ge=0.1, le=0.9)] = Field(
-        0.7, description="Share of each window that parameters are chosen in: 0.1 to 0.9."
+        0.7, description="The share of each window for choosing parameters: 0.1 to 0.9."
     )
     anchored: bool = Field(
         False,
-        description="Whether every window's training begins on the first day, or moves along.",
+        description=(
+            "Whether the training of every window begins on the first day, instead of moving along."
+        ),
     )
     parameters: ParameterList
     objective: Objective = _OBJECTIVE
@@ -147,21 +153,25 @@ class MonteCarloConfig(StrictModel):
     """
 
     runs: Annotated[int, Field(ge=1, le=MOST_RUNS), Whole] = Field(
-        10_000, description="How many times the trades are drawn."
+        10_000, description="The number of paths to draw."
     )
     method: Literal["shuffle", "bootstrap", "block_bootstrap"] = Field(
         "bootstrap",
-        description="`shuffle` changes their order alone; `bootstrap` draws each anew;"
-        " `block_bootstrap` draws runs of trades that stay together.",
+        description=(
+            "`shuffle` changes only the order of the trades; `bootstrap` draws each trade"
+            " independently; `block_bootstrap` draws runs of trades that stay together."
+        ),
     )
     blockLength: Maybe[Annotated[int, Field(ge=1, le=10_000), Whole]] = Field(
         None,
-        description="Of block_bootstrap alone: trades that stay together. Absent: the cube root of"
-        " their number.",
+        description=(
+            "Only for block_bootstrap: the number of trades that stay together. Absent:"
+            " the cube root of the number of trades."
+        ),
         examples=[5],
     )
     ruinThreshold: Percentage = Field(
-        50.0, description="Percent of the capital whose loss counts as ruin."
+        50.0, description="A loss of this percentage of the capital counts as ruin."
     )
     seed: Maybe[Seed] = _SEED
 
@@ -172,11 +182,11 @@ class OptimizationConfig(StrictModel):
     parameters: ParameterList
     objective: Objective = _OBJECTIVE
     method: Literal["grid", "random"] = Field(
-        "grid", description="Whether all sets are tried, or maxRuns of them drawn at random."
+        "grid", description="Whether to try all sets, or maxRuns of them drawn at random."
     )
     seed: Maybe[Seed] = _SEED
     maxRuns: Annotated[int, Field(ge=1, le=MOST_SIMULATIONS), Whole] = Field(
-        1000, description="Sets that are tried at most; a larger grid is refused."
+        1000, description="The maximum number of sets; a larger grid is refused."
     )
 
 

@@ -62,7 +62,10 @@ _SERIES: Final[Schema] = {
     "items": {
         "type": "object",
         "required": ["symbol", "candles"],
-        "properties": {"symbol": SYMBOL, "candles": {**_CANDLES, "description": "In any order."}},
+        "properties": {
+            "symbol": SYMBOL,
+            "candles": {**_CANDLES, "description": "The candles in any order."},
+        },
         "additionalProperties": False,
     },
     "minItems": 1,
@@ -84,7 +87,7 @@ class SymbolCandlesSerializer(StrictSerializer):
     """Closed candles of one symbol."""
 
     symbol = ParsedSymbolField(help_text="EXCHANGE:SYMBOL")
-    candles = ClosedCandlesField(help_text="In any order.")
+    candles = ClosedCandlesField(help_text="The candles in any order.")
 
     @classmethod
     def read(cls, data: Any) -> dict[str, Any]:

@@ -172,8 +172,10 @@ class AdjustmentSerializer(AnswerSerializer):
     kind = ChoiceField(choices=CorporateAction.Kind.values, help_text="The kind of action.")
     ratio = CharField(
         source="terms",
-        help_text="As announced: for a bonus and rights only the new shares; for a demerger the"
-        " remaining share of the price.",
+        help_text=(
+            "The ratio as announced: for a bonus and rights only the new shares; for a"
+            " demerger the remaining share of the price."
+        ),
     )
     source_ = CharField(help_text="The source.")
 

@@ -178,7 +178,9 @@ class SegmentSessionSerializer(AnswerSerializer):
         source="day.name", help_text="The name of the day, or the missing information."
     )
     phases = SessionPhaseSerializer(
-        many=True, source="day.phases", help_text="In order; empty if the segment is closed."
+        many=True,
+        source="day.phases",
+        help_text="The phases in order; empty if the segment is closed.",
     )
     sources = RuleSourceSerializer(many=True, source="day.rows", help_text="The rules behind it.")
 
@@ -354,8 +356,10 @@ class RateInForceSerializer(AnswerSerializer):
     )
     scopes = serializers.ListField(
         child=ChoiceField(choices=RATE_SCOPES),
-        help_text="Its scope: the segment, or kinds of ETF or options in it, which take precedence"
-        " over the segment.",
+        help_text=(
+            "The scope of the rate: the segment, or kinds of ETF or options in it; these"
+            " take precedence over the segment."
+        ),
     )
     underlyings = serializers.ListField(
         child=CharField(), help_text="The only ones that it is for; empty where it is for all."

@@ -46,9 +46,11 @@ _MASTER_EXAMPLE: Final = b64encode(
 class CandleFileSerializer(UploadSerializer):
     """A candle file, and facts that the file itself lacks."""
 
-    symbol = ParsedSymbolField(exact=True, required=False, help_text="By default from the file.")
+    symbol = ParsedSymbolField(
+        exact=True, required=False, help_text="Read from the file by default."
+    )
     timeframe = ChoiceField(
-        choices=TIMEFRAMES, required=False, help_text="By default from the file."
+        choices=TIMEFRAMES, required=False, help_text="Read from the file by default."
     )
     stamps = ChoiceField(
         choices=[side.value for side in StampSide],
@@ -63,7 +65,10 @@ class CandleFileSerializer(UploadSerializer):
     prices = ChoiceField(
         choices=[kind.value for kind in PriceKind],
         required=False,
-        help_text="As traded, or adjusted by their source, if no split or bonus proves it.",
+        help_text=(
+            "Whether prices are as traded or adjusted by their source, if no split or bonus"
+            " proves it."
+        ),
     )
     ignoreColumns = serializers.ListField(
         child=TextField(max_length=100),

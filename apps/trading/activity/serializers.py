@@ -161,7 +161,7 @@ class PositionSerializer(AnswerSerializer):
         source="mark", allow_null=True, help_text="The last close; of a closed one, its exit."
     )
     unrealisedProfit = FloatField(
-        source="unrealised", help_text="At the last price, before charges."
+        source="unrealised", help_text="The profit at the last price, before charges."
     )
     stopLoss = FloatField(source="stop", allow_null=True, help_text="Rupees; null without one.")
     takeProfit = FloatField(source="target", allow_null=True, help_text="Rupees; null without one.")
@@ -231,10 +231,10 @@ class OrderSerializer(AnswerSerializer):
     reason = NullableTextField(help_text="The reason of an exit, or of a missing fill.")
     barTime = MomentField(help_text="Start of the bar that made it.")
     placedAt = MomentField(
-        help_text="By the market's time: the close of that bar, or later if there were many orders."
+        help_text="The market's time: the close of that bar, or later if there were many orders."
     )
     endedAt = MomentField(
-        allow_null=True, help_text="By the market's time: the close of the bar that ended it."
+        allow_null=True, help_text="The market's time: the close of the bar that ended it."
     )
     cancelRequestedAt = MomentField(
         allow_null=True, help_text="When its owner asked for it to be cancelled."

@@ -33,7 +33,7 @@ CLOSE_REASONS: Final = EXTERNAL_REASONS | {"both_sides", "daily_loss_limit", "af
 EXPIRED: Final = "expiry"
 LONG_EXITS: Final = SignalBits.CLOSE_LONG | SignalBits.EXIT_LONG
 SHORT_EXITS: Final = SignalBits.CLOSE_SHORT | SignalBits.EXIT_SHORT
-# Exits at a level: which of the position's it is, and the type of the order.
+# Exits at a level: the field of the position that holds the level, and the order type.
 LEVEL_FIELDS: Final = {"stop_loss": "stop", "trailing_stop": "stop", "take_profit": "target"}
 EXIT_TYPES: Final = {"stop_loss": "stop", "trailing_stop": "stop", "take_profit": "limit"}
 
@@ -255,7 +255,9 @@ def _interpret_rejections(outcome: StepOutcome) -> None:
 
 
 def _is_of_close(step: BarStep, index: int, reason: str) -> bool:
-    """Return whether the last rejection is of this close's signal, not of a pending entry."""
+    """Return whether the last rejection is of this close's signal, rather than of a
+    pending entry.
+    """
     signal = int(step.signals[index]) & SignalBits.ENTER
     waiting = step.state.orders[index, 0]["pending"]
     if not signal or signal & int(waiting) or reason not in CLOSE_REASONS:

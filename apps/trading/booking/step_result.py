@@ -58,7 +58,7 @@ class BarStep:
     fractions: Sequence[FractionSettlement] = ()  # settled before the row
     last: Array = field(default_factory=lambda: np.empty(0))  # f8[symbols], closes, NaN without bar
     cancelled: Collection[str] = ()  # symbols whose pending entry the owner cancelled
-    # f8[symbols], or none: what a unit locks beside its value when it is sold (engine rule 6).
+    # f8[symbols], or empty: the rupees that a sold unit locks beside its value (engine rule 6).
     short_margins: Array = field(default_factory=lambda: np.empty(0))
     entry_block: EntryBlock | None = None  # why nothing was entered; the engine knows fewer reasons
 

@@ -13,7 +13,7 @@ from apps.market.services import market_rules_of
 from apps.trading.models import BarStream
 from apps.trading.runs.bar_rows import unpack_bars
 
-# Rows in which the first bar of a symbol is looked for.
+# The number of rows to search for the first bar of a symbol.
 _MAX_ROWS: Final = 500
 
 

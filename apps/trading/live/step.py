@@ -149,7 +149,7 @@ def _entry_block(snapshot: RunSnapshot, *, stale: bool) -> EntryBlock | None:
 
 
 def _engine_reason(block: EntryBlock | None) -> BlockReason | None:
-    """The engine knows two reasons: a decision from outside, and stale data."""
+    """Return the engine's code; it has two: a decision from outside, and stale data."""
     if block is None:
         return None
     return "stale_data" if block is EntryBlock.STALE_DATA else "kill_switch"

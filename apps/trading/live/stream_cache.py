@@ -136,7 +136,7 @@ class BarStreamCache:
         return row.time if start is None else start
 
     def evaluate(self, run_ids: Iterable[str], row: BarSnapshot) -> StreamEvaluation:
-        """Evaluate the row, with which the window ends, for these runs."""
+        """Evaluate the row, the last of the window, for these runs."""
         errors = self._load_contexts(list(run_ids))
         evaluator = self.evaluator(row)
         contexts, signals, terms, changes = [], {}, {}, self.changes_at(row)
@@ -236,7 +236,7 @@ def run_context_of(run: Run) -> RunContext:
 
 
 def _underlying(symbols: Sequence[str], row: BarSnapshot, slot: int, timeframe: str) -> Candles:
-    """Return the last candles of what an option is on that were over when the row began."""
+    """Return the last candles of an option's underlying that were complete when the row began."""
     symbol = underlying_of(parse_symbol(symbols[slot]))
     since = row.time - UNDERLYING_DAYS * DAY - TIMEFRAMES[timeframe]
     return read_bars(symbol, timeframe, start=since, end=row.time)

@@ -66,7 +66,7 @@ class ChartSerializer(CandlesSerializer):
     `timeframe` is longer than the backtest's own if its candles would exceed `limit`.
     """
 
-    fills = ChartFillSerializer(many=True, help_text="In the order of their times.")
+    fills = ChartFillSerializer(many=True, help_text="The fills in the order of their times.")
     trades = IntegerField(min_value=0, help_text="How many trades touch the candles.")
     shownTrades = IntegerField(
         min_value=0,

@@ -64,7 +64,7 @@ class ComparedBacktestSerializer(AnswerSerializer):
 class MetricPairSerializer(AnswerSerializer):
     """A metric of both."""
 
-    name = CharField(help_text="As in `performance`.")
+    name = CharField(help_text="The name as in `performance`.")
     first = NumberField(allow_null=True)
     second = NumberField(allow_null=True)
     difference = NumberField(allow_null=True, help_text="Second less first.")
@@ -88,8 +88,10 @@ class PairedReturnsSerializer(AnswerSerializer):
     """The daily returns of both on their common days."""
 
     days = IntegerField()
-    meanReturn = IntervalSerializer(help_text="Of daily returns, as fractions.")
-    sharpeRatio = IntervalSerializer(help_text="Of daily returns, not annualised.")
+    meanReturn = IntervalSerializer(help_text="The difference in mean daily returns, as fractions.")
+    sharpeRatio = IntervalSerializer(
+        help_text="The difference in the ratio of daily returns, not annualised."
+    )
     probability = NumberField(
         help_text="Share of the paths, 0 to 1, with a higher mean return of the second."
     )

@@ -71,7 +71,10 @@ class ExplainedPositionSerializer(ConditionsSerializer):
         " if pyramiding may have added to the position.",
     )
     oppositeSignal = BooleanField(
-        allow_null=True, help_text="At the candle's close; null where it closes nothing."
+        allow_null=True,
+        help_text=(
+            "Whether there is an opposite signal at the candle's close; null if it closes nothing."
+        ),
     )
 
 

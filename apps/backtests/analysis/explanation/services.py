@@ -174,7 +174,7 @@ def _read_candle(backtest: Backtest, symbol: str, at: int) -> _Candle:
 
 
 def _candle_index(series: SymbolSeries, strategy: Strategy, at: int) -> int:
-    """Return the index, in the range, of the candle that holds the moment. Raises NoCandle."""
+    """Return the index, in the range, of the candle at the moment. Raises NoCandle."""
     time = series.candles.time
     index = int(np.searchsorted(time, at, side="right")) - 1
     if index < 0 or at >= time[index] + TIMEFRAMES[strategy.basicInfo.timeframe]:

@@ -41,7 +41,9 @@ class CandleSeriesSerializer(AnswerSerializer):
     timeframe = ChoiceField(choices=TIMEFRAMES)
     months = serializers.DictField(
         child=CharField(),
-        help_text="By month in Asia/Kolkata, the first 16 digits of the SHA-256 of its candles.",
+        help_text=(
+            "The first 16 digits of the SHA-256 of the candles of each month in Asia/Kolkata."
+        ),
     )
 
 

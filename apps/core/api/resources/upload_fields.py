@@ -51,7 +51,8 @@ class UploadSerializer(StrictSerializer):
     """A file, to be checked or stored."""
 
     name = TextField(
-        max_length=200, help_text="The file's own name; its ending tells the packing: `X.csv.gz`."
+        max_length=200,
+        help_text="The file's own name; its ending shows the compression: `X.csv.gz`.",
     )
     content = FileField(help_text=f"The file in base64, at most {MOST_UPLOADED:,} bytes of it.")
     checked = FingerprintField(

@@ -75,8 +75,10 @@ class Command(BaseCommand):
         parser.add_argument(
             "--undo",
             action="store_true",
-            help="put back what the last load replaced, of all its symbols or of --symbol and"
-            " --timeframe; possible once, while nothing else has changed them",
+            help=(
+                "put back the bars that the last load replaced, in all its symbols or in --symbol"
+                " and --timeframe; possible once, as long as nothing else has changed them"
+            ),
         )
         parser.add_argument(
             "--dry-run", action="store_true", help="check and report, store nothing"

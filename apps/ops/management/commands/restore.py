@@ -22,8 +22,10 @@ class Command(BaseCommand):
             "--quiet-start",
             action=BooleanOptionalAction,
             default=True,
-            help="let nothing trade or send before `end_quiet_start`; --no-quiet-start is for the"
-            " case that the service which was backed up is gone for good",
+            help=(
+                "let nothing trade or send before `end_quiet_start`; use --no-quiet-start only if"
+                " the backed-up service is gone for good"
+            ),
         )
 
     def handle(self, *args: Any, file: Path, quiet_start: bool, **options: Any) -> None:

@@ -64,7 +64,9 @@ class ReturnBandSerializer(DocumentSerializer):
         help_text="The growth relative to the band; `unknown`: too little data.",
     )
     sentence = CharField(help_text="The comparison in a sentence.")
-    sessions = IntegerField(min_value=0, help_text="From the start of the run to this one.")
+    sessions = IntegerField(
+        min_value=0, help_text="The number of sessions from the start of the run to this one."
+    )
     growth = NumberField(
         allow_null=True, help_text="The growth of the run's equity since its start, as a fraction."
     )
@@ -143,7 +145,7 @@ class DriftSerializer(AnswerSerializer):
     )
     differences = DifferenceSerializer(many=True)
     band = ReturnBandSerializer(
-        help_text="Of its last run, at the end of that session or at its present point."
+        help_text="The band of its last run, at the end of that session or at its present point."
     )
 
     def to_representation(self, instance: Drift) -> dict[str, Any]:

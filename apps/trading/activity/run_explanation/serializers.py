@@ -92,15 +92,20 @@ class ExplainedRunPositionSerializer(ConditionsSerializer):
         help_text="`held`, or the reason why it was closed in this candle.",
     )
     message = CharField()
-    position = PositionSerializer(help_text="As it is now, or was when it was closed.")
+    position = PositionSerializer(help_text="The position now, or at its close.")
     trade = ExecutedTradeSerializer(allow_null=True, help_text="Null unless it ended here.")
     levels = ExitLevelsSerializer(
         allow_null=True,
-        help_text="As in the explanation of a backtest. Null if pyramiding may have added to the"
-        " position, or it was opened long before.",
+        help_text=(
+            "The levels as in the explanation of a backtest. Null if pyramiding may have"
+            " added to the position, or it was opened long before."
+        ),
     )
     oppositeSignal = BooleanField(
-        allow_null=True, help_text="At the candle's close; null where it closes nothing."
+        allow_null=True,
+        help_text=(
+            "Whether there is an opposite signal at the candle's close; null if it closes nothing."
+        ),
     )
 
 
@@ -123,7 +128,7 @@ class RunExplanationSerializer(DocumentSerializer):
     runId = IdTextField()
     symbol = CharField()
     timeframe = ChoiceField(choices=TIMEFRAMES)
-    candle = ExplainedCandleSerializer(help_text="As the run used it.")
+    candle = ExplainedCandleSerializer(help_text="The candle as the run used it.")
     confirmationCandles = IntegerField()
     sides = ExplainedSideSerializer(many=True)
     entry = ExplainedRunEntrySerializer()
