@@ -6,8 +6,8 @@ import os
 import sys
 from contextlib import AbstractContextManager, nullcontext
 
-# `up` attaches by itself, after it has looked at the port. Every other command finds the database
-# running, or has it started for its own time.
+# `up` attaches by itself, after checking the port. Every other command finds the database running,
+# or starts it for its own duration.
 WITHOUT_DATABASE = {
     "up",
     "backtest",
@@ -24,8 +24,8 @@ WITHOUT_DATABASE = {
 }
 
 
-# Nearly all that imports make stays: by Python's own 700 the collector of garbage would look at it
-# over and over, a tenth of a start. Later on little is in cycles.
+# Nearly all objects made by imports stay. With Python's own threshold of 700 the garbage collector
+# would scan them again and again, a tenth of a start. Later few objects are in cycles.
 OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 
@@ -49,7 +49,7 @@ def main() -> None:
     except (ImproperlyConfigured, NoDatabase) as error:
         sys.exit(f"error: {error}")
     except ProgrammingError as error:
-        # Tables, columns or rights that the service's start would have made.
+        # The start of the service would have made these tables, columns or rights.
         if not isinstance(
             error.__cause__,
             errors.UndefinedTable | errors.UndefinedColumn | errors.InsufficientPrivilege,
@@ -65,7 +65,9 @@ def main() -> None:
 
 
 def database(arguments: list[str]) -> AbstractContextManager[object]:
-    """Attached for the command's time, when it needs a database and DATABASE_URL names none."""
+    """Attach the database for the duration of the command, if it needs one and DATABASE_URL names
+    none.
+    """
     from django.conf import settings
 
     from apps.ops.database import local_postgres

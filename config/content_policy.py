@@ -1,6 +1,6 @@
-"""What a browser may load and run in the service's own pages: files of the service, nothing else.
+"""The content policy of the service's own pages: browsers load and run only files of the service.
 
-A report, which is also read as a file, has a policy of its own: apps/backtests/analysis/report.
+A report can also be saved as a file and has its own policy: apps/backtests/analysis/report.
 """
 
 import base64
@@ -15,7 +15,7 @@ from django.http.response import HttpResponseBase
 from django.template.loader import get_template
 
 HEADER: Final = "Content-Security-Policy"
-# Templates with a style element, which the policy names by its hash.
+# Templates with a style element; the policy names it by its hash.
 WITH_STYLE: Final = ("drf_spectacular/swagger_ui.html", "webhooks/guide.html")
 _STYLE: Final = re.compile(r"<style>(.*?)</style>", re.DOTALL)
 
@@ -51,7 +51,7 @@ def _policy() -> str:
 
 
 def _source(template: str) -> str:
-    """A style element has no tags of templates in it, so it is sent as it stands there."""
+    """Return the style element as it is sent: it has no template tags."""
     source: str = get_template(template).template.source  # type: ignore[attr-defined]
     return source
 

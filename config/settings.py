@@ -1,6 +1,6 @@
-"""Every setting of the service, and the only place that reads the environment.
+"""Every setting of the service; only this module reads the environment.
 
-With nothing set, `manage.py up` just works on one machine. config/README.md lists what can be set.
+Without any setting `manage.py up` works on one machine. config/README.md lists all settings.
 """
 
 import hashlib
@@ -55,7 +55,7 @@ def env_choice(name: str, *, allowed: tuple[str, ...]) -> str:
 
 
 def env_rate(name: str, *, default: str) -> str | None:
-    """A number of requests in a time, as django-ratelimit writes it; None when it is off."""
+    """Parse a number of requests in a time, as django-ratelimit writes it; None when it is off."""
     text = os.environ.get(name, "").strip() or default
     if text == "off":
         return None
@@ -65,9 +65,9 @@ def env_rate(name: str, *, default: str) -> str | None:
 
 
 def public_url(host: str, port: int) -> str:
-    """Return the address under which people reach the service: links in mails begin with it.
+    """Return the address of the service for people: links in mails begin with it.
 
-    It is `PUBLIC_URL`, else that of the first allowed host.
+    It is `PUBLIC_URL`, or by default the first allowed host.
     """
     given = os.environ.get("PUBLIC_URL", "").strip()
     is_local = host in ("localhost", "127.0.0.1", "[::1]")
@@ -81,11 +81,10 @@ def env_networks(name: str, *, default: str) -> list[IPv4Network | IPv6Network]:
         raise ImproperlyConfigured(f"{name}: {error}; use networks such as 10.0.0.0/8") from error
 
 
-# Where the service keeps what it must not lose: the embedded database, its secret, compiled
-# kernels.
+# The data that the service must not lose: the embedded database, its secret, compiled kernels.
 DATA_DIR = Path(os.environ.get("DATA_DIR", "").strip() or BASE_DIR / ".data").resolve()
-# Numba reads this when it is imported, so it is set before anything imports the engine.
-# Root has one of its own in somebody else's DATA_DIR, whose owner could not write to it.
+# Numba reads this at import, so it is set before anything imports the engine. In another account's
+# DATA_DIR root uses its own cache, because the owner could not write to root's files.
 os.environ.setdefault(
     "NUMBA_CACHE_DIR",
     str(DATA_DIR / ("numba-root" if private_files.is_guest(DATA_DIR) else "numba")),
@@ -93,9 +92,7 @@ os.environ.setdefault(
 
 
 def secret_key() -> str:
-    """`SECRET_KEY`, else one that is made on the first start and kept, readable by the owner
-    alone.
-    """
+    """Return `SECRET_KEY`, or else a key made on the first start, readable only by the owner."""
     given = os.environ.get("SECRET_KEY", "").strip()
     if given:
         if len(given) < 32:
@@ -111,7 +108,7 @@ def secret_key() -> str:
 
 
 def fallback_keys() -> list[str]:
-    """Earlier keys: what they have signed and encrypted is read, nothing new is made with them."""
+    """Return earlier keys: they verify and decrypt old data, and never sign or encrypt new data."""
     keys = env_list("SECRET_KEY_FALLBACKS", default="")
     if any(len(key) < 32 for key in keys):
         raise ImproperlyConfigured(
@@ -122,9 +119,7 @@ def fallback_keys() -> list[str]:
 
 
 def token_key(key: str) -> str:
-    """A key of its own for tokens: nothing else that is signed with SECRET_KEY can be passed off
-    as one.
-    """
+    """Return a separate key for tokens: nothing else signed with SECRET_KEY can pass as a token."""
     return hashlib.blake2b(b"access and refresh tokens", key=key.encode()[:64]).hexdigest()
 
 
@@ -134,7 +129,7 @@ def kept_secret(path: Path) -> str:
         draft = path.with_name(f"secret.{os.getpid()}")
         with private_files.private_file(draft, os.O_WRONLY) as file:
             os.write(file, secrets.token_hex(32).encode())
-        # Of two processes that start at once, the first to link gives the key to both.
+        # If two processes start at once, both use the key of the first one to link.
         try:
             os.link(draft, path)
         except FileExistsError:
@@ -145,8 +140,8 @@ def kept_secret(path: Path) -> str:
 
 
 def metrics_directory() -> Path:
-    """In memory where the system offers that: on a full disk, processes that count in files that
-    are mapped into memory are killed.
+    """Return a folder in memory if the system has one: on a full disk, processes with counters in
+    mapped files are killed.
     """
     memory = Path("/dev/shm")
     if memory.is_dir() and shutil.disk_usage(memory).free > 16 * 1024 * 1024:
@@ -163,12 +158,12 @@ TRADING_WORKERS = env_count("TRADING_WORKERS", default=1, least=1, most=64)
 DEBUG = env_flag("DEBUG", default=False)
 MAINTENANCE = env_flag("MAINTENANCE", default=False)
 METRICS_ALLOW = env_networks("METRICS_ALLOW", default="127.0.0.0/8,::1/128")
-METRICS_DIR = metrics_directory() / str(PORT)  # each service on a machine has a port of its own
+METRICS_DIR = metrics_directory() / str(PORT)  # each service on a machine has its own port
 SECRET_KEY = secret_key()
 SECRET_KEY_FALLBACKS = fallback_keys()
 ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", default=f"localhost,127.0.0.1,[::1],{HOST}")
 
-# Whether nobody but the machine's own people can reach the service.
+# Whether only users of this machine can reach the service.
 SERVES_LOOPBACK_ALONE = {HOST, *ALLOWED_HOSTS} <= {"localhost", "127.0.0.1", "[::1]", "::1"}
 PUBLIC_URL = public_url(ALLOWED_HOSTS[0], PORT)
 
@@ -240,23 +235,24 @@ TEMPLATES = [
 
 # Database.
 
-# A server that has gone without a word is noticed by TCP. Together with the attempt to connect anew
-# that is less than the 8 s in which a call is answered, if a thread is free for it; a Unix socket
-# knows none of it.
+# TCP notices a server that has gone without a word. With the attempt to reconnect that takes less
+# than the 8 s within which a call is answered, if a thread is free for it; a Unix socket has no
+# such timeouts.
 CONNECTION_OPTIONS: dict[str, Any] = {
     "connect_timeout": "3",
     "keepalives_idle": "5",
     "keepalives_interval": "2",
     "keepalives_count": "2",
     "tcp_user_timeout": "3000",  # milliseconds
-    # What a connection has executed five times is prepared: PostgreSQL parses it no more.
+    # PostgreSQL prepares a statement that a connection has executed five times, and stops parsing
+    # it.
     "server_side_binding": True,
     "prepare_threshold": 5,
 }
 
 
 def database() -> dict[str, Any]:
-    """Return the database of `DATABASE_URL`, else the embedded server's."""
+    """Return the database of `DATABASE_URL`, or else the embedded server's."""
     url = os.environ.get("DATABASE_URL", "").strip()
     if url:
         parsed = _parse_database_url(url)
@@ -290,7 +286,7 @@ def _parse_database_url(url: str) -> dict[str, Any]:
     return {**parsed, "NAME": parts.pop("dbname"), "OPTIONS": parts}
 
 
-# Bytes of the embedded database's disk that only what is under way may use.
+# Bytes on the embedded database's disk that are reserved for running work.
 _reserve = env_count("DISK_RESERVE_MEGABYTES", default=256, least=0, most=1_000_000)
 DISK_RESERVE = 0 if os.environ.get("DATABASE_URL", "").strip() else _reserve * 1024 * 1024
 EMBEDDED_DATABASE = not os.environ.get("DATABASE_URL", "").strip()
@@ -325,7 +321,8 @@ SIMPLE_JWT = {
     "ALGORITHM": "HS256",
     "SIGNING_KEY": token_key(SECRET_KEY),
     "UPDATE_LAST_LOGIN": False,
-    # Of machines whose clocks differ; apps/accounts/login/tokens.py goes by the database's clock.
+    # Allows for machines with different clocks; apps/accounts/login/tokens.py uses the database's
+    # clock.
     "LEEWAY": timedelta(seconds=30),
 }
 # Tokens that were signed before SECRET_KEY was changed.
@@ -335,9 +332,9 @@ TOKEN_KEY_FALLBACKS = [token_key(key) for key in SECRET_KEY_FALLBACKS]
 
 # Percent of the sessions since a symbol's first stored day that must have data for a backtest.
 BACKTEST_MIN_COVERAGE = env_count("BACKTEST_MIN_COVERAGE", default=5, least=0, most=100)
-# How long a backtest that has ended is kept; 0 is no limit.
+# Days for which an ended backtest is kept; 0 is no limit.
 BACKTEST_KEEP_DAYS = env_count("BACKTEST_KEEP_DAYS", default=0, least=0, most=36_500)
-# What a paper account opens with and is reset to, in whole rupees.
+# The opening capital of a paper account, and its capital after a reset, in whole rupees.
 PAPER_ACCOUNT_BALANCE = env_count(
     "PAPER_ACCOUNT_BALANCE", default=10_000_000, least=1, most=1_000_000_000_000
 )
@@ -349,13 +346,13 @@ RATE_LIMITS = {
     "trading": env_rate("RATE_LIMIT_TRADING", default="100/m"),
     "backtests": env_rate("RATE_LIMIT_BACKTESTS", default="10/m"),
     "general": env_rate("RATE_LIMIT_GENERAL", default="1000/15m"),
-    # Everything outside of /api but the probes; a page of the admin loads a dozen files.
+    # Everything outside of /api except the probes; a page of the admin loads a dozen files.
     "pages": env_rate("RATE_LIMIT_PAGES", default="300/m"),
 }
-# Failed logins of one account, from wherever they come: more than an address has, so that a
-# stranger cannot lock its owner out.
+# Failed logins of one account from any address: more than one address may have, so that a
+# stranger cannot lock the owner out.
 RATE_LIMITS["failures"] = "20/15m" if RATE_LIMITS["auth"] else None
-# What a user may keep and run (apps.core.limits.quotas), by its name on the wire.
+# The quotas of a user (apps.core.limits.quotas), by their names on the wire.
 QUOTAS = {
     "algorithms": env_count("QUOTA_ALGORITHMS", default=500, least=1, most=1_000_000),
     "activeAlgorithms": env_count("QUOTA_ACTIVE_ALGORITHMS", default=50, least=1, most=1_000_000),
@@ -367,7 +364,7 @@ QUOTAS = {
     "keys": 20,
     "exports": 1,
 }
-# Memory that a worker may use for one backtest; more is refused when it is submitted.
+# The memory that a worker may use for one backtest; a larger one is refused at submission.
 BACKTEST_MEGABYTES = env_count("BACKTEST_MEGABYTES", default=1_200, least=1, most=1_000_000)
 # Seconds of one worker that a user's queued and running backtests may take together.
 QUOTA_BACKTEST_SECONDS = env_count("QUOTA_BACKTEST_SECONDS", default=14_400, least=1, most=10**8)
@@ -379,7 +376,7 @@ KITE_ACCESS_TOKEN = os.environ.get("KITE_ACCESS_TOKEN", "").strip()
 _counters = "RedisCounters" if REDIS_URL else "PostgresCounters"
 CACHES = {
     "default": {"BACKEND": f"apps.core.database.counters.{_counters}", "LOCATION": REDIS_URL},
-    # What one web process remembers by itself: which limits are used up (core.limits).
+    # The memory of one web process: the exhausted limits (core.limits).
     "process": {
         "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
         "OPTIONS": {"MAX_ENTRIES": 10_000},
@@ -390,13 +387,16 @@ SILENCED_SYSTEM_CHECKS = ["django_ratelimit.W001"]
 
 # Webhooks.
 
-# For development: literal addresses that webhooks may go to although they are not public.
+# For development: literal addresses that webhooks may call although they are not public.
 WEBHOOK_ALLOW_CIDRS = env_networks("WEBHOOK_ALLOW_CIDRS", default="")
 WEBHOOK_ALLOW_HTTP = env_flag("WEBHOOK_ALLOW_HTTP", default=False)
 
 
 class MailServer(NamedTuple):
-    """A server without a host is none. TLS begins at once, by STARTTLS, or not at all."""
+    """A mail server; without a host there is none.
+
+    TLS begins at once, by STARTTLS, or not at all.
+    """
 
     host: str = ""
     port: int = 0
@@ -500,7 +500,7 @@ SPECTACULAR_SETTINGS = {
     # The page's own files come from the service itself, never from elsewhere.
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    # No list of all schemas below the calls: each call shows its own.
+    # Without the list of all schemas: each call shows its own.
     "SWAGGER_UI_SETTINGS": {"deepLinking": True, "defaultModelsExpandDepth": -1},
 }
 
@@ -535,17 +535,17 @@ SESSION_COOKIE_SECURE = True
 SESSION_COOKIE_SAMESITE = "Strict"
 SESSION_COOKIE_AGE = 7 * 24 * 3600
 CSRF_COOKIE_SECURE = True
-# The service's own origins behind a proxy that ends TLS. Those of web applications are for the API
-# alone (apps.accounts.calls.cookies).
+# The service's own origins behind a proxy that ends TLS. Origins of web applications count only for
+# the API (apps.accounts.calls.cookies).
 CSRF_TRUSTED_ORIGINS = [f"https://{host}" for host in ALLOWED_HOSTS]
-LOGIN_REDIRECT_URL = "/admin/"  # of a login to the admin whose `next` leads elsewhere
+LOGIN_REDIRECT_URL = "/admin/"  # after a login to the admin with a `next` outside of it
 X_FRAME_OPTIONS = "DENY"
-# TLS ends at the proxy in front of the service, which also redirects and sets HSTS.
+# TLS ends at the proxy in front of the service; the proxy also redirects and sets HSTS.
 SILENCED_SYSTEM_CHECKS += ["security.W004", "security.W008"]
 
 # The admin's own files, served from the packages they come in.
 STATIC_URL = "/static/"
-# The script that draws charts, which reports bring with them.
+# The script that draws charts; reports include it.
 _CHARTS = BASE_DIR / "apps/backtests/analysis/report/assets/lightweight-charts-5.2.1"
 STATICFILES_DIRS = [("lightweight-charts-5.2.1", _CHARTS)]
 WHITENOISE_USE_FINDERS = True
@@ -577,11 +577,11 @@ LOGGING: dict[str, Any] = {
     "root": {"handlers": ["stderr"], "level": "INFO"},
     "loggers": {
         "django": {"level": "WARNING"},
-        # Every request is logged once, by the envelope; Django would warn of a 4xx once more.
+        # The envelope logs every request once; Django would warn of a 4xx a second time.
         "django.request": {"level": "ERROR", "filters": ["noOutage"]},
         "django.security.DisallowedHost": {"level": "CRITICAL"},
         "procrastinate": {"level": "WARNING"},
-        # Its warnings are of what clients sent.
+        # It warns about requests of clients.
         "uvicorn": {"level": "ERROR"},
     },
 }

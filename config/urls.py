@@ -49,7 +49,7 @@ from apps.trading.activity.views import ActivityViewSet, OrderViewSet, StandingV
 from apps.trading.views import AccountViewSet, KillSwitchViewSet, RunViewSet
 from apps.webhooks.views import DeliveryViewSet, NoticesViewSet, WebhookViewSet
 
-# Resources, whose routes follow from what their views can do.
+# Resources with routes from the methods of their views.
 router = SimpleRouter(trailing_slash=False, use_regex_path=False)
 router.register("api/trading/algorithms", AlgorithmViewSet, basename="algorithm")
 router.register("api/trading/algorithms", RunViewSet, basename="run")
@@ -107,7 +107,7 @@ urlpatterns = [
     ),
     path("api/auth/two-factor/confirm", TwoFactorViewSet.as_view({"post": "confirm"})),
     path("api/auth/two-factor/recovery-codes", TwoFactorViewSet.as_view({"post": "renew_codes"})),
-    # What links in mails lead to.
+    # The pages behind links in mails.
     path("account/verify/<str:token>", mail_links.verification_page),
     path("account/reset/<str:token>", mail_links.reset_page),
     path("account/address/<str:token>", mail_links.address_page),

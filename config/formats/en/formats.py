@@ -1,4 +1,4 @@
-"""How the admin's pages show times: sortable, in UTC, to the second."""
+"""Times in the admin's pages: sortable, in UTC, to the second."""
 
 from typing import Final
 
