@@ -196,7 +196,7 @@ class PasswordChangeSerializer(AccountBodySerializer):
     **{"Until a day": {"name": "Trial", "scopes": ["read"], "expiresAt": "2036-01-31T18:30:00Z"}},
 )
 class NewKeySerializer(AccountBodySerializer):
-    name = TextField(max_length=_MAX_NAME, help_text="For its owner to tell it from others.")
+    name = TextField(max_length=_MAX_NAME, help_text="A name for the owner to recognise it.")
     scopes = ChoiceSetField(choices=_SCOPES, help_text=_SCOPES_HELP)
     expiresAt = MomentField(
         required=False,

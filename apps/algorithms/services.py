@@ -452,7 +452,7 @@ def version_summary(
         return Summary(algorithm_id, number, steps)
     earlier = rows.filter(number=since).first()
     if earlier is None:
-        raise InvalidInput(Fault("since", "is no version of this algorithm", since))
+        raise InvalidInput(Fault("since", "is not a version of this algorithm", since))
     return Summary(
         algorithm_id, number, steps, since, step_changes(summarize(earlier.configuration), steps)
     )

@@ -61,7 +61,7 @@ def read_moment(field: str, text: str, *, last: bool) -> int:
         if _DATE.fullmatch(text):
             moment = moment.replace(tzinfo=INDIA) + timedelta(days=1 if last else 0)
     except (ValueError, OverflowError):
-        raise InvalidInput(Fault(field, f"is no moment: write {_FORMS}", text)) from None
+        raise InvalidInput(Fault(field, f"is not a time: write {_FORMS}", text)) from None
     if moment.tzinfo is None:
         raise InvalidInput(Fault(field, f"has no zone: write {_FORMS}", text))
     if moment > LATEST:

@@ -81,11 +81,9 @@ class VerdictSerializer(AnswerSerializer):
     """
 
     valid = BooleanField(help_text="Whether it is well formed.")
-    exchange = CharField(allow_null=True, help_text="Null where it cannot be read.")
+    exchange = CharField(allow_null=True, help_text="Null if it cannot be read.")
     symbol = CharField(help_text="The value as sent.")
-    type = ChoiceField(
-        choices=Type.values, allow_null=True, help_text="Null where it cannot be read."
-    )
+    type = ChoiceField(choices=Type.values, allow_null=True, help_text="Null if it cannot be read.")
     tradable = BooleanField(help_text="Whether it can be traded.")
     reason = CharField(
         required=False, help_text="Why it is malformed, or cannot be traded; absent if it can."

@@ -102,8 +102,7 @@ class WebhookChangeSerializer(StrictSerializer):
     status = ChoiceField(
         choices=SETTABLE,
         required=False,
-        help_text="Nothing is sent to one that is disabled. Enabled anew, it is as if it had never"
-        " failed.",
+        help_text="A disabled webhook receives nothing. Enabling it again clears its failures.",
     )
 
 
@@ -140,7 +139,7 @@ class DeliveryAttemptSerializer(AnswerSerializer):
 
     number = IntegerField(help_text="Counts from 1.")
     at = MomentField()
-    httpStatus = IntegerField(allow_null=True, help_text="Null where no answer came.")
+    httpStatus = IntegerField(allow_null=True, help_text="Null if no response came.")
     latency = IntegerField(
         allow_null=True, min_value=0, source="milliseconds", help_text="Milliseconds."
     )

@@ -253,7 +253,7 @@ def test_windows_too_short_for_the_objective_are_refused_with_one_that_fits(
     config = {"windows": 2, "parameters": PARAMETERS}
     sent = {**body, "kind": "walk_forward", "walkForwardConfig": config}
     error = assert_error(client.post(PATH, sent), 422, "INSUFFICIENT_DATA", sessions=21, needed=91)
-    assert "choose sharpeRatio, which fits" in str(error["message"])
+    assert "Choose sharpeRatio instead" in str(error["message"])
     fits = {**config, "objective": "sharpeRatio"}
     assert client.post(PATH, {**sent, "walkForwardConfig": fits}).status_code == 201
 

@@ -37,7 +37,7 @@ FOUND_OUT_LATER = ["2xx", "404", "409", "412", "422"]
 """A schema tells the shape of a request. What there is, in what state it is and whether it can give
 a result is found out afterwards, and refused with one of these.
 """
-_HALF_A_CONTRACT = r"contract|two digits|is no month|is no date|After \d"
+_HALF_A_CONTRACT = r"contract|two digits|is not a month|is not a date|After \d"
 _TOO_LATE = "after the year"
 _OF_ALGORITHMS = (
     "needs isTemplate to be true"  # it may be one already
@@ -47,11 +47,11 @@ _OF_ALGORITHMS = (
     "|candles before its first value"  # periods and offsets add up
     "|is not used by the operator"
     "|at least 1e-09 away"
-    f"|is no symbol: .*({_HALF_A_CONTRACT})"
+    f"|is not a symbol: .*({_HALF_A_CONTRACT})"
 )
 _OF_STUDIES = (
     "is not used by kind"  # a configuration of another one
-    "|leads nowhere|leads to what is no number|is no path|is no part of the strategy"
+    "|leads nowhere|leads to a value that is not a number|is not a path|is not part of the strategy"
     "|must not be less than from|makes more than 10,000 values"
     "|names a path more than once|parameters make|maxRuns is less"
     "|is required|is not a known field|must be at (least|most)"  # of a place in the steps
@@ -73,7 +73,7 @@ BEYOND_A_SCHEMA = {
     "readCoverage": (400, _HALF_A_CONTRACT),
     # Brokers are data, and of floats some multiples of 0.0001 have more places.
     "readCharges": (400, f"allowed values|four places|{_HALF_A_CONTRACT}"),
-    "readChargeRates": (400, "allowed values|is no segment of"),
+    "readChargeRates": (400, "allowed values|is not a segment of"),
     # The symbols are those it traded.
     "explainCandle": (400, f"of this backtest|{_TOO_LATE}|{_HALF_A_CONTRACT}"),
     "readChart": (400, f"of this backtest|lies before from|{_TOO_LATE}|{_HALF_A_CONTRACT}"),
@@ -89,7 +89,7 @@ BEYOND_A_SCHEMA = {
     "createAlgorithm": (400, _OF_ALGORITHMS),
     "putAlgorithm": (400, _OF_ALGORITHMS),
     "updateAlgorithm": (400, _OF_ALGORITHMS),
-    "summarizeVersion": (400, "is no version of this algorithm"),
+    "summarizeVersion": (400, "is not a version of this algorithm"),
     "createWebhook": (400, _OF_TARGETS),
     "changeWebhook": (400, _OF_TARGETS),
     "sendCandles": (

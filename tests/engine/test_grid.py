@@ -143,7 +143,7 @@ def test_a_path_that_leads_nowhere_is_named_with_the_reason() -> None:
     ]
     (field, message, value) = errors(parameter("exitConditions.stopLoss.type", 1, 2, 1))[0]
     assert (field, value) == ("parameters[0].path", "exitConditions.stopLoss.type")
-    assert message == "exitConditions.stopLoss.type leads to what is no number"
+    assert message == "exitConditions.stopLoss.type leads to a value that is not a number"
     assert "own" in errors(parameter("executionSettings.initialCapital", 1, 2, 1))[0][1]
 
 
@@ -176,7 +176,7 @@ def test_a_place_has_one_spelling() -> None:
     for index, known in (("[0]", True), ("[00]", False), ("[007]", False), ("[10]", True)):
         path = f"entryConditions.conditions{index}.indicator1.period"
         errors = path_errors(complete(), [Parameter.model_validate({**sent, "path": path})])
-        assert ("is no path" in "".join(error.message for error in errors)) is not known
+        assert ("is not a path" in "".join(error.message for error in errors)) is not known
 
 
 def test_sets_that_cannot_be_numbered_are_too_many() -> None:

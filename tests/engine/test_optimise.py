@@ -149,7 +149,7 @@ def test_few_sets_or_days_give_no_overfitting() -> None:
 
 
 def test_four_days_are_not_ranked_by_a_figure_of_a_year() -> None:
-    with pytest.raises(TooShort, match=r"fewer than 30 days .* over 4: choose sharpeRatio"):
+    with pytest.raises(TooShort, match=r"fewer than 30 days .* has 4. Choose sharpeRatio"):
         optimised(objective="sharpeRatioAnnualized")
 
 

@@ -128,7 +128,7 @@ def test_a_file_that_was_cut_off_restores_nothing(tmp_path: Path, share: float) 
     end = dump.offset_data + dump.size - 10
     path.write_bytes(path.read_bytes()[: int(end * share)])
     with empty_database():
-        with pytest.raises(CommandError, match=r"no whole backup|could not be restored"):
+        with pytest.raises(CommandError, match=r"not a complete backup|could not be restored"):
             restore(path)
         assert tables() == []
 

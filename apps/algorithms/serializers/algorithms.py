@@ -159,7 +159,7 @@ class AlgorithmSerializer(AnswerSerializer):
 
     id = IdTextField(read_only=True)
     userId = IdTextField(read_only=True, source="owner_id")
-    name = TextField(max_length=MAX_NAME, help_text="Algorithm #n where none is sent.")
+    name = TextField(max_length=MAX_NAME, help_text="`Algorithm #n` if absent.")
     description = CharField(help_text="Free text.")
     status = ChoiceField(read_only=True, choices=AlgorithmStatus, help_text=STATUS_HELP)
     active = BooleanField(read_only=True, help_text="Whether its status is `active`.")
@@ -302,8 +302,8 @@ class AlgorithmItemSerializer(AnswerSerializer):
     name = CharField()
     status = ChoiceField(choices=AlgorithmStatus, help_text=STATUS_HELP)
     active = BooleanField(help_text="Whether its status is `active`.")
-    strategyType = CharField(allow_null=True, help_text="Null where a draft has none yet.")
-    timeframe = CharField(allow_null=True, help_text="Null where a draft has none yet.")
+    strategyType = CharField(allow_null=True, help_text="Null if a draft has none yet.")
+    timeframe = CharField(allow_null=True, help_text="Null if a draft has none yet.")
     symbols = serializers.ListField(child=CharField(), help_text="Each as EXCHANGE:SYMBOL.")
     performance = ListedPerformanceSerializer(source="*")
     createdAt = MomentField()
@@ -396,7 +396,7 @@ class VersionSummarySerializer(SummarySerializer):
     """The steps of a version in words, and the changes since another version."""
 
     since = IntegerField(allow_null=True, help_text="The version it is compared with, if any.")
-    changes = SettingChangeSerializer(many=True, help_text="Empty where nothing differs.")
+    changes = SettingChangeSerializer(many=True, help_text="Empty if nothing differs.")
 
 
 MAX_VERSION: Final = 1_000_000
@@ -504,8 +504,10 @@ class ReviewSerializer(RemarksSerializer):
     valid = BooleanField(help_text="Whether it can be run.")
     coverage = SessionCoverageSerializer(
         many=True,
-        help_text="History that is held of each symbol, from its first day to yesterday, or to its"
-        " newest bar if that is of today; empty where the algorithm is not valid.",
+        help_text=(
+            "The stored history of each symbol, from its first day to yesterday, or to its"
+            " newest bar if that is from today; empty if the algorithm is not valid."
+        ),
     )
 
 
@@ -601,7 +603,7 @@ class CatalogueIndicatorSerializer(AnswerSerializer):
     opposite = CharField(help_text="The indicator for the short side.")
     timeframes = serializers.ListField(
         child=ChoiceField(choices=HIGHER_TIMEFRAMES),
-        help_text="May be named where they are longer than the algorithm's.",
+        help_text="Allowed if they are longer than the algorithm's.",
     )
 
     def to_representation(self, instance: Indicator) -> dict[str, Any]:

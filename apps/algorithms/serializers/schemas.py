@@ -117,8 +117,8 @@ def _one_indicator(kinds: Mapping[str, Schema]) -> Schema:
     fields = _fields_of_all(list(kinds.values()))
     return {
         "type": "object",
-        "description": "An indicator with its parameters. `GET /api/trading/indicators` says which"
-        " of them each type takes, with their limits and defaults.",
+        "description": "An indicator with its parameters. `GET /api/trading/indicators` lists the"
+        " parameters of each type, with their limits and defaults.",
         "required": ["type"],
         "properties": {
             "type": {

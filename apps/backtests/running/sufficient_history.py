@@ -60,7 +60,7 @@ class TooFewStoredSessions(ServiceError):
     """Too few session days of the range are stored for the windows of a walk-forward."""
 
     code = Code.INSUFFICIENT_DATA
-    message = "{sessions} session days are held in this range; {windows} windows need {needed}."
+    message = "{sessions} session days are stored in this range; {windows} windows need {needed}."
 
 
 class WindowsTooShort(ServiceError):
@@ -68,9 +68,9 @@ class WindowsTooShort(ServiceError):
 
     code = Code.INSUFFICIENT_DATA
     message = (
-        "{sessions} session days are held in this range; {needed} are needed for {windows} windows"
-        " that test on {least} days each, as few as {objective} can be of: choose {fitting}, which"
-        " fits, fewer windows, or a longer range."
+        "{sessions} session days are stored in this range; {objective} needs {needed}: {windows}"
+        " windows with tests of at least {least} days each. Choose {fitting} instead, fewer"
+        " windows, or a longer range."
     )
 
 

@@ -60,9 +60,9 @@ _COUNTS_BY_KIND: Final = {
 DEFAULT_POINTS: Final = 500
 _MAX_POINTS: Final = 5000
 _KIND_HELP: Final = (
-    "`backtest`: one simulation, also where it is absent. The others are studies of many:"
-    " `walk_forward` chooses parameters and trades them on later days, `monte_carlo` draws the"
-    " trades anew, `optimization` ranks sets of parameters."
+    "`backtest`, the default: one simulation. The others are studies of many: `walk_forward`"
+    " chooses parameters and trades them on later days, `monte_carlo` draws the trades again,"
+    " `optimization` ranks sets of parameters."
 )
 
 
@@ -392,14 +392,19 @@ class TradeSerializer(DocumentSerializer):
     )
     entryVolumeShare = NumberField(
         allow_null=True,
-        help_text="The trade's quantity, adds included, in percent of that volume; null where that"
-        " is 0 or not known.",
+        help_text=(
+            "The trade's quantity, adds included, in percent of that volume; null if the"
+            " volume is 0 or not known."
+        ),
     )
     exitDelayBars = IntegerField(
         min_value=0,
         allow_null=True,
-        help_text="The delay of an exit that a close decides: signal, opposite_signal, max_holding,"
-        " daily_loss_limit, stopped; null for others, and where the sessions are not known.",
+        help_text=(
+            "The delay of an exit that a close decides: signal, opposite_signal,"
+            " max_holding, daily_loss_limit, stopped; null for others, and if the sessions"
+            " are not known."
+        ),
     )
     exitDelayMinutes = NumberField(allow_null=True, help_text="The minutes of that delay.")
     exitBarVolume = NumberField(
@@ -409,7 +414,7 @@ class TradeSerializer(DocumentSerializer):
     )
     exitVolumeShare = NumberField(
         allow_null=True,
-        help_text="The quantity in percent of that volume; null where that is 0 or not known.",
+        help_text="The quantity in percent of that volume; null if the volume is 0 or not known.",
     )
 
     def to_representation(self, instance: Mapping[str, Any]) -> dict[str, Any]:

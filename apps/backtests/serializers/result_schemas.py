@@ -107,12 +107,15 @@ _RESULTS: Final[dict[str, Schema]] = {
         {
             "engineVersion": {**_INTEGER, "description": "Of the rules of the simulation."},
             "configuration": {**_HASH, "description": "Of the steps."},
-            "candles": {**_HASH, "description": "Of the bars that were read."},
+            "candles": {**_HASH, "description": "The hash of the bars that were read."},
             "rulebook": {
                 **_HASH,
-                "description": "Of the charges, hours and contracts that applied.",
+                "description": "The hash of the charges, hours and contracts that applied.",
             },
-            "result": {**_HASH, "description": "Equal where two results are."},
+            "result": {
+                **_HASH,
+                "description": "The hash of the result; equal results have equal hashes.",
+            },
             "study": {
                 **_HASH,
                 "type": ["string", "null"],
@@ -276,7 +279,8 @@ _STUDY_RESULTS: Final[dict[str, Schema]] = {
                     },
                     "expectedMaximum": {
                         **_NUMBER,
-                        "description": "The expected best of so many trials without any skill.",
+                        "description": "The expected best result of this number of trials without"
+                        " any skill.",
                     },
                     "deflatedSharpeRatio": {
                         **_NULLABLE_NUMBER,

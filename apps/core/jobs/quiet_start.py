@@ -26,7 +26,7 @@ POSTPONED_FOR: Final = timedelta(minutes=1)
 
 class NoQuietStart(ServiceError):
     code = Code.UNPROCESSABLE_ENTITY
-    message = "There is no quiet start to end: trading and webhooks go on already."
+    message = "There is no quiet start to end: trading and webhooks are already running."
 
 
 def is_quiet() -> bool:

@@ -73,7 +73,7 @@ def read_network(text: str) -> str:
     if isinstance(network, IPv4Network):
         return str(network)
     if network.network_address.scope_id is not None:
-        raise ValueError("a zone means something on one machine alone")
+        raise ValueError("a zone has a meaning only on one machine")
     mapped = network.network_address.ipv4_mapped
     return str(network) if mapped is None else f"{mapped}/{network.prefixlen - 96}"
 

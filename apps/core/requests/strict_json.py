@@ -61,7 +61,7 @@ def _refuse(message: str) -> NoReturn:
 def _pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:
     members: dict[str, object] = {}
     for key, value in pairs:
-        members[key] = _Refused("stands twice in one object", key) if key in members else value
+        members[key] = _Refused("occurs twice in one object", key) if key in members else value
     return members
 
 

@@ -209,7 +209,7 @@ def session_bars(candles: Candles, timeframe: str, sessions: Sessions | None) ->
 
 def _check_hours(opens: int, closes: int) -> None:
     if not 0 <= opens < closes <= DAY:
-        raise InvalidSessions(f"Hours from {opens} to {closes} seconds are no part of one day.")
+        raise InvalidSessions(f"Hours from {opens} to {closes} seconds are not within one day.")
 
 
 def _override_row(override: Override) -> tuple[int, int, int, int]:

@@ -121,7 +121,7 @@ def _why_no_pair(text: str, colon: str, exchange: str, code: str) -> str:
 def _refuse_broken_contract(exchange: str, code: str) -> None:
     wrong = _WRONG_MONTH.fullmatch(code)
     if wrong:
-        raise InvalidSymbol(f"{wrong['month']} is no month (JAN to DEC).", exchange, code)
+        raise InvalidSymbol(f"{wrong['month']} is not a month (JAN to DEC).", exchange, code)
     if _NO_DATE.fullmatch(code):
         raise InvalidSymbol("A contract needs a two-digit year and a month.", exchange, code)
 
@@ -165,7 +165,7 @@ def _day(year: int, month: int, digits: str | None) -> int | None:
 def _why_no_contract(dated: re.Match[str]) -> str:
     tail = dated["tail"]
     if re.fullmatch(r"[0-9]{2}FUT", tail):
-        return f"{tail[:2]} {dated['month']} {dated['year']} is no date."
+        return f"{tail[:2]} {dated['month']} {dated['year']} is not a date."
     return (
         f"After {dated['year']}{dated['month']} comes FUT, or a strike without decimals and leading"
         " zeros and then CE or PE; before them may stand a day of two digits."

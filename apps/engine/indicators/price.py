@@ -109,7 +109,7 @@ _LEVELS = (
     ),
     _of_source(
         "PERCENTILE",
-        "The value that so many percent of the last candles do not exceed (nearest rank)",
+        "The value that this percentage of the last candles does not exceed (nearest rank)",
         period(30),
         IndicatorParameter(
             "percentile", ("percentile",), 50.0, 0.0, 100.0, inversion=Inversion.FROM_100

@@ -47,7 +47,9 @@ _SIDE = Field(
     ),
     examples=["long"],
 )
-_OF_A_GROUP = "What the group joins, 1 to 20; at most 400 in a list with those of its groups."
+_OF_A_GROUP = (
+    "The 1 to 20 conditions of the group; a list has at most 400, including its groups' conditions."
+)
 
 Warmups: TypeAlias = tuple[tuple[str | None, int], ...]
 """Candles of a timeframe (None: the algorithm's own) before the first one at which a condition can

@@ -29,7 +29,7 @@ def _well_formed(symbol: str) -> str:
     try:
         parse_symbol(symbol)
     except InvalidSymbol as wrong:
-        raise refused(f"is no symbol: {wrong.reason}") from None
+        raise refused(f"is not a symbol: {wrong.reason}") from None
     return symbol
 
 

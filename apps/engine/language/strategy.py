@@ -373,7 +373,7 @@ def _same_sides(strategy: Strategy) -> FieldError | None:
     long = entry_check("long", entry)
     if not long.checks or long != entry_check("short", entry):
         return None
-    message = "These say the same of both sides, and where both are signalled neither is traded."
+    message = "These are equal for both sides, and if both are signalled, neither is traded."
     return FieldError("entryConditions.conditions", message)
 
 
@@ -412,7 +412,7 @@ def _idle_conditions(strategy: Strategy) -> Iterator[FieldError]:
 def _why_idle(condition: Single, timeframe: str) -> str:
     match condition:
         case TimeWindow(from_=begin) if begin != "00:00" and TIMEFRAMES[timeframe] >= DAY:
-            return "Daily and weekly candles start at 00:00, where no such time window holds."
+            return "Daily and weekly candles start at 00:00, so no such time window holds."
         case CandlePattern(pattern=name, direction=str(direction)):
             directions = PATTERNS[name].directions
             if directions and direction not in directions:

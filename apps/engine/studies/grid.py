@@ -212,9 +212,9 @@ def why_not_tried(steps: Mapping[str, Any], path: str) -> str:
     place for one.
     """
     if path in _FIXED:
-        return "is no part of the strategy: it is the backtest's own"
+        return "is not part of the strategy: it is the backtest's own"
     if not _PATH.fullmatch(path):
-        return "is no path such as exitConditions.stopLoss.percentage"
+        return "is not a path such as exitConditions.stopLoss.percentage"
     try:
         *way, last = way_of(path)
         container: Any = steps
@@ -224,7 +224,7 @@ def why_not_tried(steps: Mapping[str, Any], path: str) -> str:
     except (KeyError, IndexError, TypeError, AttributeError):
         return "leads nowhere in the steps of the algorithm"
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return "" if is_number else "leads to what is no number"
+    return "" if is_number else "leads to a value that is not a number"
 
 
 def way_of(path: str) -> Way:

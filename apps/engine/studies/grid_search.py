@@ -68,9 +68,9 @@ class TooShort(EngineError):
 
     def __init__(self, objective: str, days: int) -> None:
         super().__init__(
-            f"{objective} is a figure of a year, and null of fewer than {LEAST_DAYS} days of one"
-            f" (21 dates with bars); here it would be over {days}: choose"
-            f" {METRICS[objective].annual}, which fits, or a longer range."
+            f"{objective} is an annual figure, and null for fewer than {LEAST_DAYS} days of a year"
+            f" (21 dates with bars); this range has {days}. Choose {METRICS[objective].annual}"
+            " instead, or a longer range."
         )
 
 

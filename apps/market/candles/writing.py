@@ -55,7 +55,7 @@ class OtherPriceKind(ServiceError):
     code = Code.CONFLICT
     message = (
         "{symbol} {timeframe} holds prices {held}, and these are {given}; the two are not mixed."
-        " Replace what is held, or leave this file."
+        " Replace the stored bars, or leave this file out."
     )
 
 

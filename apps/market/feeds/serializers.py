@@ -239,7 +239,7 @@ def _time(path: str, value: object) -> int:
 class RefusedCandleSerializer(AnswerSerializer):
     """A rejected candle."""
 
-    index = IntegerField(min_value=0, help_text="Among those sent, from 0.")
+    index = IntegerField(min_value=0, help_text="The index of the candle in the request, from 0.")
     time = MomentField(help_text="Its start.")
     reason = ChoiceField(choices=BarRejectReason, help_text="Why it was not taken.")
 

@@ -36,7 +36,7 @@ class CandlesViewSet(MarketViewSet):
         responses={
             200: OpenApiResponse(
                 CANDLES_RECEIVED,
-                "What became of them; of many symbols in `series`, in their order.",
+                "The outcome; for many symbols in `series`, in their order.",
             )
         },
         examples=EXAMPLES,

@@ -57,7 +57,7 @@ _CANDLE: Final[Schema] = {
     "minItems": 6,
     "maxItems": 6,
 }
-_SYNTHETIC_HELP: Final = "True where candles are generated: a sample, or what follows one."
+_SYNTHETIC_HELP: Final = "True if candles are generated: a sample, or bars after one."
 _GENERATED_HELP: Final = "The start of the last generated candle; none after it is."
 _MISSING_HELP: Final = "Sessions of the calendar without a bar, between the first bar and the last."
 
@@ -329,7 +329,7 @@ class TimeframeCoverageSerializer(AnswerSerializer):
     synthetic = BooleanField(required=False, help_text=_SYNTHETIC_HELP)
     generatedUntil = MomentField(required=False, help_text=_GENERATED_HELP)
     adjusted = BooleanField(
-        required=False, help_text="True where the source had adjusted the prices for splits."
+        required=False, help_text="True if the source had adjusted the prices for splits."
     )
 
 

@@ -97,7 +97,7 @@ class ChargeRatesQuery(StrictSerializer):
         query = super().read(data)
         allowed = SEGMENTS[query["exchange"]]
         if query["segment"] not in allowed:
-            message = f"is no segment of {query['exchange']}"
+            message = f"is not a segment of {query['exchange']}"
             raise InvalidInput(Fault("segment", message, query["segment"], allowed=allowed))
         return query
 
@@ -362,7 +362,7 @@ class RateInForceSerializer(AnswerSerializer):
         ),
     )
     underlyings = serializers.ListField(
-        child=CharField(), help_text="The only ones that it is for; empty where it is for all."
+        child=CharField(), help_text="The underlyings of the rate; empty for all."
     )
     since = DateField(source="row.first_date", help_text="The first day of the rate.")
     row = RuleRowField(help_text="File and line in the edition of the rulebook.")

@@ -113,7 +113,7 @@ def restore(path: Path, *, quiet: bool) -> datetime:
         taken_at = datetime.fromisoformat(manifest["taken_at"])
         version, fingerprint = manifest["service_version"], manifest["key_fingerprint"]
     except (tarfile.TarError, KeyError, TypeError, ValueError) as error:
-        raise BackupFailed(f"{path} is no whole backup: {error}") from error
+        raise BackupFailed(f"{path} is not a complete backup: {error}") from error
     if _number(version) > _number(settings.VERSION):
         raise BackupFailed(
             f"the backup is of version {version}: restore it with that or a later one"
@@ -121,7 +121,7 @@ def restore(path: Path, *, quiet: bool) -> datetime:
     keys = (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
     if fingerprint not in map(database.key_fingerprint, keys):
         raise BackupFailed(
-            f"SECRET_KEY is not the backup's, whose fingerprint is {fingerprint}: set that one, or"
+            f"SECRET_KEY is not the backup's (its fingerprint is {fingerprint}): set that one, or"
             f" put it in its place: tar -xOf {path} {KEY} > {settings.DATA_DIR / 'secret'}"
         )
     if connection.introspection.table_names():

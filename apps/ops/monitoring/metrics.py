@@ -179,7 +179,7 @@ def _backlog(backlog: Backlog) -> Iterator[Metric]:
         labels=("queue",),
     )
     stalled = GaugeMetricFamily(
-        "algotrade_queue_stalled", "Jobs whose worker is not heard of.", labels=("queue",)
+        "algotrade_queue_stalled", "Jobs of workers that have stopped reporting.", labels=("queue",)
     )
     for queue in QUEUES:
         counts = backlog.queues.get(queue, QueueBacklog(0, 0.0, 0))
@@ -220,7 +220,7 @@ def _processes() -> Iterator[Metric]:
     )
     build.add_metric([settings.VERSION, database.key_fingerprint(settings.SECRET_KEY)], 1)
     yield build
-    text = "Seconds by which this machine's clock is ahead of the database's, if it is off."
+    text = "The seconds by which this machine's clock is ahead of the database's, if it is wrong."
     ahead = database.machine_clock.seconds_ahead
     yield GaugeMetricFamily("algotrade_clock_ahead_seconds", text, value=ahead)
 

@@ -314,7 +314,7 @@ class SignalSerializer(AnswerSerializer):
     side = ChoiceField(choices=_SIDES)
     action = ChoiceField(choices=("entry", "exit"))
     followed = BooleanField(help_text="Whether it was executed, or its order still waits.")
-    reason = NullableTextField(help_text="Why it was not followed; null where it was.")
+    reason = NullableTextField(help_text="The reason why it was not followed; null if it was.")
 
 
 @example(

@@ -31,7 +31,7 @@ _LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
 _HOST_NAME = re.compile(rf"(?=.{{1,253}}\Z)(?:{_LABEL}\.)+{_LABEL}")
 # Resolvers take these for an IPv4 address (url.spec.whatwg.org, "ends in a number").
 _ENDS_IN_A_NUMBER = re.compile(r"(?:.*\.)?(?:[0-9]+|0x[0-9a-f]*)\.?", re.DOTALL)
-# Last labels that are no part of the public internet (RFC 6761, 6762, 9476, ICANN).
+# Last labels that are not part of the public internet (RFC 6761, 6762, 9476, ICANN).
 _RESERVED_DOMAINS: Final = (
     "localhost",
     "local",

@@ -67,11 +67,14 @@ class ChartSerializer(CandlesSerializer):
     """
 
     fills = ChartFillSerializer(many=True, help_text="The fills in the order of their times.")
-    trades = IntegerField(min_value=0, help_text="How many trades touch the candles.")
+    trades = IntegerField(min_value=0, help_text="The number of trades that touch the candles.")
     shownTrades = IntegerField(
         min_value=0,
         max_value=MOST_TRADES_DRAWN,
-        help_text="How many of them have their fills here: of more those with the largest results.",
+        help_text=(
+            "The number of trades with fills here; if there are more, these have the largest"
+            " results."
+        ),
     )
 
     def to_representation(self, instance: Chart) -> dict[str, Any]:  # type: ignore[override]

@@ -48,7 +48,7 @@ class ExplainedEntrySerializer(DocumentSerializer):
     )
     possibleReasons = serializers.ListField(
         child=ChoiceField(choices=REJECTIONS),
-        help_text="For `not_traded`: the possible reasons; the result does not tell them apart.",
+        help_text="For `not_traded`: the possible reasons; the result does not distinguish them.",
     )
     trade = TradeSerializer(
         allow_null=True, help_text="The trade that was opened, or that blocked the entry."

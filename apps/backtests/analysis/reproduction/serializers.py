@@ -78,7 +78,7 @@ class HashPairSerializer(AnswerSerializer):
     name = CharField(help_text="Its name in receipts.")
     original = CharField(allow_null=True, help_text="A hash or a version; null without one.")
     reproduced = CharField(allow_null=True, help_text="A hash or a version; null without one.")
-    isEqual = BooleanField(allow_null=True, help_text="Null where the two cannot be compared.")
+    isEqual = BooleanField(allow_null=True, help_text="Null if the two cannot be compared.")
 
 
 class ReceiptComparisonSerializer(AnswerSerializer):

@@ -134,9 +134,11 @@ class AfterQuery(PageQuery):
 AFTER: Final = OpenApiParameter(
     "after",
     {"type": "string", "examples": [ID_EXAMPLE]},
-    description="The id of the last item of the page before, instead of `page`: the items after it,"
-    " in the default order. Items that were added meanwhile move none of them. `page` is 1 in the"
-    " answer, and `total` counts the whole list.",
+    description=(
+        "The id of the last item of the page before, instead of `page`. The response has"
+        " the items after it, in the default order; items added in the meantime move none"
+        " of them. `page` is 1 in the response, and `total` counts the whole list."
+    ),
 )
 
 
@@ -180,7 +182,7 @@ class Pagination(BasePagination):
         if "page" in request.query_params:
             raise InvalidInput(Fault("page", "is not given together with after", query["page"]))
         if not isinstance(queryset, GrowingList):
-            message = "is taken by lists that grow, in their default order, alone"
+            message = "is accepted only by growing lists in their default order"
             raise InvalidInput(Fault("after", message, query["after"]))
         self.total = queryset.rows.count()
         return list(queryset.after(query["after"])[: self.page.limit])

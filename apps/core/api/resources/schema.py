@@ -155,10 +155,10 @@ HEADERS: Final[Mapping[str, tuple[Schema, str]]] = {
         "Requests in a window of the bucket this call counts in.",
     ),
     "X-RateLimit-Remaining": ({"type": "integer", "minimum": 0}, "How many of them are left."),
-    "X-RateLimit-Reset": ({"type": "integer"}, "Unix time at which the window ends."),
+    "X-RateLimit-Reset": ({"type": "integer"}, "The Unix time of the end of the window."),
     "Retry-After": (
         {"type": "integer", "minimum": 0},
-        "Seconds after which a retry can succeed.",
+        "The seconds until a retry can succeed.",
     ),
     "WWW-Authenticate": ({"type": "string"}, "Bearer."),
     "ETag": ({"type": "string"}, "The state of the algorithm, for If-Match."),
@@ -228,9 +228,9 @@ IF_NONE_MATCH: Final = OpenApiParameter(
 IDEMPOTENCY_KEY: Final[Schema] = {
     "name": HEADER,
     "in": "header",
-    "description": "Sent again within 24 hours with the same body, the first answer is repeated and"
-    " nothing is done twice; with another body it is a 422. After a 400, 401, 409, 429 or 5xx it"
-    " can be used anew.",
+    "description": "A key makes a request safe to repeat. Within 24 hours the same body gets the"
+    " first response again, and nothing is done twice; another body gets a 422."
+    " After a 400, 401, 409, 429 or 5xx the key can be used again.",
     "schema": {
         "type": "string",
         "pattern": "^[\\x21-\\x7e]{1,255}$",
@@ -322,7 +322,7 @@ ERROR: Final[Schema] = {
                         },
                         "reason": {
                             "type": "string",
-                            "description": "Tells refusals of one code apart.",
+                            "description": "Distinguishes refusals with the same code.",
                         },
                         "retryAfter": {
                             "type": "integer",

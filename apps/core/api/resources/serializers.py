@@ -285,7 +285,7 @@ class StrictSerializer(serializers.Serializer[Any]):
         for name in map(str, _shared(cls).fields):
             values = query.getlist(name)
             if len(values) > 1:
-                raise InvalidInput(Fault(name, "stands more than once in the query", values))
+                raise InvalidInput(Fault(name, "is given more than once in the query", values))
             if values and UNSTORABLE.search(values[0]):
                 message = "holds a NUL or half of a surrogate pair"
                 raise InvalidInput(Fault(name, message, storable(values[0])))

@@ -88,7 +88,10 @@ class Command(BaseCommand):
             type=PriceKind,
             choices=list(PriceKind),
             metavar="{raw,adjusted}",
-            help="as traded, or adjusted by their source, where a split or bonus does not tell it",
+            help=(
+                "whether prices are as traded or adjusted by their source, if no split or bonus"
+                " shows it"
+            ),
         )
         parser.add_argument(
             "--ignore-column",

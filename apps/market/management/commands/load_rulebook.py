@@ -25,7 +25,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("path", type=Path, metavar="FOLDER|FILE", help=", ".join(FILES))
-        parser.add_argument("--source", default="", help="where it is from; else its path")
+        parser.add_argument("--source", default="", help="its source; by default its path")
         parser.add_argument("--dry-run", action="store_true", help="check and report, load nothing")
 
     def handle(self, *, path: Path, source: str, dry_run: bool, **_: Any) -> None:

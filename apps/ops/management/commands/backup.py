@@ -12,9 +12,9 @@ from apps.ops.database.backups import BackupFailed, back_up
 
 class Command(BaseCommand):
     help = (
-        "Write a backup of the database and of SECRET_KEY into a folder, as one file whose name"
-        " carries the time. The service may run meanwhile. Whoever has the file can read all"
-        " secrets: keep it as you keep the database."
+        "Write a backup of the database and of SECRET_KEY into a folder, as one file with the time"
+        " in its name. The service may run at the same time. Anyone with the file can read all"
+        " secrets: protect it like the database."
     )
     requires_system_checks = []
 

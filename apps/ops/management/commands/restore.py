@@ -11,7 +11,7 @@ from apps.ops.database.backups import BackupFailed, restore
 
 class Command(BaseCommand):
     help = (
-        "Restore what `backup` wrote into an empty database. The restored copy trades nothing and"
+        "Restore a file of `backup` into an empty database. The restored copy trades nothing and"
         " sends nothing until `end_quiet_start`."
     )
     requires_system_checks = []

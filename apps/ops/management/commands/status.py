@@ -17,7 +17,10 @@ from apps.ops.monitoring.health import find_concerns
 
 
 class Command(BaseCommand):
-    help = "Say what runs where, what waits and what is wrong; the exit code is 1 if anything is."
+    help = (
+        "List running processes, waiting jobs and problems; the exit code is 1 if there is a"
+        " problem."
+    )
     requires_system_checks = []
 
     def handle(self, *args: Any, **options: Any) -> None:

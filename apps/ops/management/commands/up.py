@@ -34,7 +34,7 @@ MIGRATING = 7_305_461_019  # an advisory lock: of several machines, one migrates
 
 class Command(BaseCommand):
     help = (
-        "Run everything: database, web, workers and runners; a role of which there are 0 runs"
+        "Run everything: database, web, workers and runners; a role with a count of 0 runs"
         " elsewhere. Ctrl-C stops it, a second Ctrl-C at once."
     )
     requires_system_checks = []
@@ -139,7 +139,7 @@ class Command(BaseCommand):
         from apps.market.candles import are_candles_stored
 
         if not are_candles_stored():
-            self.say("candles   none yet: loading sample data, whose prices are made up")
+            self.say("candles   none yet: loading sample data with generated prices")
             call_command("load_candles", sample=True, stdout=self.stdout)
 
     def supervise(

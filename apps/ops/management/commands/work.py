@@ -38,7 +38,7 @@ class Command(BaseCommand):
 
                 runners.work()
             elif TRADING in queue:
-                raise CommandError("trading is no queue of jobs: give it a process of its own")
+                raise CommandError("trading is not a queue of jobs: give it a separate process")
             else:
                 if "backtests" in queue:
                     self.prepare()

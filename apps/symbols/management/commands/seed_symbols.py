@@ -107,7 +107,7 @@ def _day(text: str) -> date:
     try:
         day = date.fromisoformat(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no date like 2026-11-21") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not a date like 2026-11-21") from None
     if day > clock.now().astimezone(INDIA).date():
         raise argparse.ArgumentTypeError(f"{text} is in the future")
     return day

@@ -47,7 +47,7 @@ class DifferenceSerializer(DocumentSerializer):
     symbol = CharField()
     what = CharField(help_text="The candle, the signal, or the side of the fill.")
     expected = ObjectField(allow_null=True, help_text="The backtester's result; null without one.")
-    actual = ObjectField(allow_null=True, help_text="On paper; null where nothing is.")
+    actual = ObjectField(allow_null=True, help_text="The result on paper; null without one.")
     reason = CharField(
         allow_null=True,
         help_text="For `risk`: the intervention, here or earlier in the session.",
@@ -128,7 +128,7 @@ class ReturnBandSerializer(DocumentSerializer):
 class DriftSerializer(AnswerSerializer):
     """The comparison of an algorithm's paper trading with the backtester, for one session."""
 
-    date = DateField(allow_null=True, help_text="Null where the algorithm has not traded yet.")
+    date = DateField(allow_null=True, help_text="Null if the algorithm has not traded yet.")
     status = ChoiceField(
         choices=("checked", "waiting", "no_session"),
         help_text="`waiting`: it is being compared, or again with the candles since `through`: ask"
@@ -136,8 +136,10 @@ class DriftSerializer(AnswerSerializer):
     )
     through = MomentField(
         allow_null=True,
-        help_text="Start of the last candle that was compared of a session under way; null where it"
-        " is over.",
+        help_text=(
+            "The start of the last compared candle of a session under way; null if the"
+            " session is over."
+        ),
     )
     rows = IntegerField(min_value=0, help_text="Rows of candles that were played again.")
     total = IntegerField(

@@ -225,7 +225,7 @@ def _range(options: Mapping[str, Any], *, stored: bool) -> tuple[int, int]:
     if start is None:
         start = replayed_until()
     if start is None and stored:
-        raise CommandError("give --from: there is no replay to go on with")
+        raise CommandError("give --from: there is no replay to continue")
     return start or 0, options["end_at"] or _ALWAYS
 
 
@@ -254,7 +254,7 @@ def _speed(text: str) -> float:
     except ValueError:
         speed = 0.0
     if not 0 < speed < FASTEST:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0, and not max")
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a number above 0 nor max")
     return speed
 
 
