@@ -63,12 +63,6 @@ KEEP_PERIODS: Final = f"""
     SELECT %s, %s, period.* FROM unnest(%s::text[], %s::date[]) AS period
     ON CONFLICT DO NOTHING
 """
-FORGET_EARLIER_LOADS: Final = f"""
-    DELETE FROM {_REPLACED} AS earlier USING {_REPLACED} AS new
-    WHERE earlier.symbol = ANY(%s) AND earlier.timeframe = %s AND new.symbol = earlier.symbol
-        AND new.timeframe = earlier.timeframe AND new.loaded_at = %s
-        AND earlier.loaded_at <> new.loaded_at
-"""
 RESTORE_CHUNKS: Final = f"""
     INSERT INTO {_CHUNKS} (updated_at, symbol, timeframe, block_start, {_REPLACED_DATA})
     SELECT %s, symbol, timeframe, period_start, {_REPLACED_DATA} FROM {_REPLACED}

@@ -33,10 +33,13 @@ def keep_empty_periods(
             cursor.execute(queries.KEEP_PERIODS, [now, timeframe, symbols, days])
 
 
-def forget_earlier_loads(symbols: Iterable[str], timeframe: str, *, now: datetime) -> None:
+def forget_earlier_loads(timeframe: str, *, now: datetime) -> None:
     """Forget the replaced chunks of earlier loads in the series changed by the load of `now`."""
-    with connection.cursor() as cursor:
-        cursor.execute(queries.FORGET_EARLIER_LOADS, [list(symbols), timeframe, now])
+    kept = ReplacedChunk.objects.filter(timeframe=timeframe)
+    # Two statements: for a join of this table with itself the planner may not know its size.
+    changed = list(kept.filter(loaded_at=now).values_list("symbol", flat=True).distinct())
+    if changed:
+        kept.filter(symbol__in=changed).exclude(loaded_at=now).delete()
 
 
 def forget_old_loads(*, now: datetime) -> None:

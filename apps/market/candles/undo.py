@@ -1,13 +1,13 @@
 """Undoing the last load of a series, while nothing else has changed the series."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Final
+from datetime import date, datetime
+from typing import Final, NamedTuple
 
 from django.db import connection, transaction
-from django.db.models import Exists, Max, OuterRef, Q, QuerySet
+from django.db.models import Max
 
 from apps.core import audit
 from apps.core.audit import Action, Actor
@@ -20,7 +20,6 @@ from apps.market.candles.replaced import UNDOABLE_FOR
 from apps.market.candles.writing import lock_symbols
 from apps.market.models import BufferedCandle, CandleChunk, ReplacedChunk
 
-_SERIES: Final = ("symbol", "timeframe")
 # Series that the audit log names.
 _MOST_NAMED: Final = 100
 
@@ -55,6 +54,21 @@ class UndoneLoad:
     warnings: tuple[str, ...]
 
 
+class _StoredChunk(NamedTuple):
+    """A chunk of a series of the load, as it is stored now."""
+
+    pk: int
+    symbol: str
+    timeframe: str
+    period_start: date
+    bars: int
+    updated_at: datetime
+
+    @property
+    def key(self) -> tuple[str, str, date]:
+        return self.symbol, self.timeframe, self.period_start
+
+
 @transaction.atomic
 def undo_load(
     *, symbol: str | None, timeframe: str | None, actor: Actor, now: datetime
@@ -70,24 +84,31 @@ def undo_load(
     loaded_at = kept.aggregate(last=Max("loaded_at"))["last"]
     kept = kept.filter(loaded_at=loaded_at)
     lock_symbols(kept.values_list("symbol", flat=True).distinct())
-    if not kept.exists():
+    # Bars by chunk, None where the load inserted it. A load has thousands of series: they are
+    # compared here, where no plan of a query can be wrong about their number.
+    replaced = {
+        (symbol, timeframe, period): bars
+        for symbol, timeframe, period, bars in kept.values_list(
+            "symbol", "timeframe", "period_start", "bars"
+        )
+    }
+    if not replaced:
         named = " ".join(["", "of", *chosen.values()]) if chosen else ""
         raise NothingToUndo(series=named, days=UNDOABLE_FOR.days)
-    _refuse_changed(kept, loaded_at)
-    before = _bars_of(kept)
-    CandleChunk.objects.filter(_is_kept(kept, "period_start")).delete()
+    series = sorted({(symbol, timeframe) for symbol, timeframe, _ in replaced})
+    stored = list(_stored(set(series)))
+    _refuse_changed(series, stored, replaced, loaded_at)
+    before, after = Counter[SeriesKey](), Counter[SeriesKey]()
+    for chunk in stored:
+        before[chunk.symbol, chunk.timeframe] += chunk.bars
+        after[chunk.symbol, chunk.timeframe] += 0 if chunk.key in replaced else chunk.bars
+    for (name, length, _), bars in replaced.items():
+        after[name, length] += bars or 0
+    loaded = [chunk.pk for chunk in stored if chunk.key in replaced]
+    CandleChunk.objects.filter(pk__in=loaded).delete()
     with connection.cursor() as cursor:
-        keys = list(kept.values_list("pk", flat=True))
-        cursor.execute(queries.RESTORE_CHUNKS, [now, keys])
-    after = _bars_of(kept)
-    series = list(kept.order_by(*_SERIES).values_list(*_SERIES).distinct())
+        cursor.execute(queries.RESTORE_CHUNKS, [now, list(kept.values_list("pk", flat=True))])
     kept.delete()
-    symbols = sorted({symbol for symbol, _ in series})
-    undone = UndoneLoad(
-        loaded_at,
-        {key: (before[key], after[key]) for key in series},
-        tuple(judge_again(symbols)),
-    )
     audit.record(
         Action.CANDLE_LOAD_UNDONE,
         None,
@@ -97,36 +118,35 @@ def undo_load(
         series=[" ".join(key) for key in series[:_MOST_NAMED]],
         total=len(series),
     )
-    return undone
+    warnings = tuple(judge_again({name for name, _ in series}))
+    return UndoneLoad(loaded_at, {key: (before[key], after[key]) for key in series}, warnings)
 
 
-def _refuse_changed(kept: QuerySet[ReplacedChunk], loaded_at: datetime) -> None:
+def _stored(series: Collection[SeriesKey]) -> Iterator[_StoredChunk]:
+    symbols, timeframes = ({key[part] for key in series} for part in (0, 1))
+    chunks = CandleChunk.objects.filter(symbol__in=symbols, timeframe__in=timeframes).order_by()
+    for row in chunks.values_list(*_StoredChunk._fields):
+        chunk = _StoredChunk(*row)
+        if (chunk.symbol, chunk.timeframe) in series:
+            yield chunk
+
+
+def _refuse_changed(
+    series: Collection[SeriesKey],
+    stored: Collection[_StoredChunk],
+    replaced: Mapping[tuple[str, str, date], int | None],
+    loaded_at: datetime,
+) -> None:
     """Raise ChangedSinceLoad if anything but the load has changed one of its series."""
-    chunks = CandleChunk.objects.filter(_is_kept(kept))
-    touched = _is_kept(kept, "period_start")
-    inserted = chunks.filter(
-        symbol=OuterRef("symbol"),
-        timeframe=OuterRef("timeframe"),
-        period_start=OuterRef("period_start"),
-    )
-    for changed in (
-        BufferedCandle.objects.filter(_is_kept(kept)),
-        chunks.filter(Q(updated_at__gt=loaded_at) | Q(touched) & ~Q(updated_at=loaded_at)),
-        kept.filter(data=None).exclude(Exists(inserted)),
-    ):
-        if row := changed.values_list(*_SERIES).first():
-            raise ChangedSinceLoad(symbol=row[0], timeframe=row[1], loadedAt=indian_time(loaded_at))
-
-
-def _is_kept(kept: QuerySet[ReplacedChunk], *more: str) -> Exists:
-    """Return the condition that rows are of a series of the load, or of its chunks."""
-    return Exists(kept.filter(**{name: OuterRef(name) for name in (*_SERIES, *more)}))
-
-
-def _bars_of(kept: QuerySet[ReplacedChunk]) -> Counter[SeriesKey]:
-    """Return how many bars are stored of each series of the load."""
-    chunks = CandleChunk.objects.filter(_is_kept(kept)).order_by()
-    bars = Counter[SeriesKey]()
-    for *key, count in chunks.values_list(*_SERIES, "bars"):
-        bars[key[0], key[1]] += count
-    return bars
+    symbols = {symbol for symbol, _ in series}
+    buffered = BufferedCandle.objects.filter(symbol__in=symbols).order_by()
+    changed = set(buffered.values_list("symbol", "timeframe").distinct()) & set(series)
+    for chunk in stored:
+        is_of_load = chunk.key in replaced
+        if chunk.updated_at > loaded_at or (is_of_load and chunk.updated_at != loaded_at):
+            changed.add((chunk.symbol, chunk.timeframe))
+    inserted = {key for key, bars in replaced.items() if bars is None}
+    changed |= {key[:2] for key in inserted - {chunk.key for chunk in stored}}
+    if changed:
+        symbol, timeframe = min(changed)
+        raise ChangedSinceLoad(symbol=symbol, timeframe=timeframe, loadedAt=indian_time(loaded_at))

@@ -150,7 +150,7 @@ def append_all(
         replaced.keep_chunks(stored.filter(synthetic=True).values_list("pk", flat=True), now=now)
         dropped += sum(drop_samples(ends, timeframe, now=now).values())
     counts = merge_candles(series, timeframe, kind, now=now, undoable=True)
-    replaced.forget_earlier_loads(series, timeframe, now=now)
+    replaced.forget_earlier_loads(timeframe, now=now)
     return counts + WriteCounts(dropped=dropped)
 
 
