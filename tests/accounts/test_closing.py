@@ -64,7 +64,7 @@ def test_closing_needs_the_password(api: Api, alice: User) -> None:
     assert alice.erase_at is None
 
 
-def test_a_login_within_seven_days_undoes_it(api: Api, alice: User) -> None:
+def test_a_login_within_seven_days_undoes_closing(api: Api, alice: User) -> None:
     closing.close_account(user=alice, now=timezone.now() - timedelta(days=6))
     assert log_in(api, alice).status_code == 200
     assert closing.erase_due(now=timezone.now() + timedelta(days=30)) == 0

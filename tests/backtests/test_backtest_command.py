@@ -237,7 +237,7 @@ def test_a_file_without_a_receipt_is_refused(
 def test_a_result_of_the_service_is_reproduced_from_a_file(
     tmp_path: Path, candles: Path, api: Api, alice: User
 ) -> None:
-    """It works for a study too, with only the symbol's own file and without a database."""
+    """A study works too, with only the symbol's own file and without a database."""
     store_candles("NSE:ABC", "15m", wave_candles("2024-01-01", 45))
     for kind in ("backtest", "monte_carlo"):
         study = submit(alice, kind=BacktestKind(kind), overrides={"symbols": ["NSE:ABC"]})

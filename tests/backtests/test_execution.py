@@ -1,4 +1,4 @@
-"""One worker runs a backtest, and its result is recorded as a whole."""
+"""A worker runs a backtest and records the whole result."""
 
 from collections.abc import Callable
 from dataclasses import replace

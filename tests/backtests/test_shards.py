@@ -168,7 +168,7 @@ def begin_and_end(seconds: int) -> queue.Work:
 
 
 def test_a_plain_backtest_waits_for_two_shards_at_most(study: Backtest, bob: User) -> None:
-    """It waits even though its user has used far more of the workers."""
+    """The backtest waits even though its user has used far more of the workers."""
     submit(bob)
     begin_and_end(0)
     queue.charge(bob.pk, 1000.0)

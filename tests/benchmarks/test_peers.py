@@ -83,7 +83,7 @@ def test_ten_years_of_minutes(runners: Runners, tmp_path: Path) -> None:
 
 
 def test_a_portfolio(tmp_path: Path) -> None:
-    """One account for all symbols, each with a bar in every minute.
+    """The portfolio has an account for all symbols, each with a bar in every minute.
 
     Candles are in one table, as the service and vectorbt have them. Our data are prepared from them
     within the measured time, and then beforehand. Each way has a separate process, to measure its

@@ -49,7 +49,7 @@ COLUMNS = """
 
 
 class Side(NamedTuple):
-    """One of the two services: its port, and its processes."""
+    """A compared service: its port, and its processes."""
 
     port: int
     web: list[int]

@@ -244,7 +244,7 @@ def test_i18_an_address_in_another_case_is_taken(api: Api, alice: User) -> None:
 
 
 def test_d38_an_unknown_symbol_is_valid_and_can_be_saved(client: APIClient) -> None:
-    """It cannot be traded if a loaded list of instruments lacks it."""
+    """The symbol cannot be traded if a loaded list of instruments lacks it."""
     equity("NSE:TCS")
     check = client.post(VALIDATE, {"symbol": "NSE:ZZZZZZ"}).json()
     assert (check["valid"], check["tradable"]) == (True, False)

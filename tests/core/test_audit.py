@@ -26,7 +26,7 @@ def recorded(user: User) -> AuditRecord:
     return AuditRecord.objects.latest("id")
 
 
-def test_a_record_says_who_did_what_to_what_and_when(alice: User) -> None:
+def test_a_record_gives_actor_action_object_and_time(alice: User) -> None:
     record = recorded(alice)
     assert (record.at, record.action) == (make.NOW, "profile_changed")
     assert (record.actor_kind, record.actor) == ("user", alice.pk)
@@ -34,7 +34,7 @@ def test_a_record_says_who_did_what_to_what_and_when(alice: User) -> None:
     assert record.details == {"name": ["Alice", "Alicia"]}
 
 
-def test_a_record_says_by_which_request_from_where_and_in_which_session(alice: User) -> None:
+def test_a_record_gives_request_address_and_session(alice: User) -> None:
     request_id.begin_request_id("request-7")
     request_origin.begin(RequestFactory().get("/", REMOTE_ADDR="192.0.2.7"))
     request_origin.proven_by("session-7")
@@ -51,7 +51,7 @@ def test_the_next_request_does_not_see_the_session(alice: User) -> None:
 
 
 @pytest.mark.django_db
-def test_what_the_service_does_by_itself_names_nobody() -> None:
+def test_changes_by_the_service_have_no_actor() -> None:
     audit.record(Action.ALGORITHM_FAILED, None, actor=audit.SYSTEM, now=make.NOW)
     record = AuditRecord.objects.get()
     assert (record.actor_kind, record.actor, record.object_type) == ("system", "", "")
@@ -70,7 +70,7 @@ def test_a_record_names_its_object_by_the_table(alice: User) -> None:
     assert AuditRecord.objects.get().object_type == "session"
 
 
-def test_a_record_is_undone_with_the_change_that_it_tells_of(alice: User) -> None:
+def test_a_record_is_rolled_back_with_its_change(alice: User) -> None:
     with transaction.atomic():
         recorded(alice)
         transaction.set_rollback(True)
@@ -102,7 +102,7 @@ def test_the_database_refuses_to_change_or_remove_a_record(alice: User, statemen
 
 
 @pytest.mark.django_db
-def test_a_purge_deletes_what_is_older_than_400_days_and_nothing_else() -> None:
+def test_a_purge_deletes_exactly_the_records_older_than_400_days() -> None:
     now = timezone.now()
     for days in (1, 399, 401, 2000):
         at = now - timedelta(days=days)
@@ -113,7 +113,7 @@ def test_a_purge_deletes_what_is_older_than_400_days_and_nothing_else() -> None:
 
 
 @pytest.mark.django_db
-def test_an_old_record_is_not_changed_either() -> None:
+def test_an_old_record_cannot_be_changed() -> None:
     long_ago = timezone.now() - timedelta(days=500)
     audit.record(Action.ALGORITHM_FAILED, None, actor=audit.SYSTEM, now=long_ago)
     with pytest.raises(DatabaseError, match="neither changed"), transaction.atomic():

@@ -95,7 +95,7 @@ class Held:
     overdue: int = c.OPEN  # why it leaves as soon as it can
 
     def better(self, a: float, b: float) -> bool:
-        """Whether `a` is the better price to have reached, or the tighter stop."""
+        """Return whether `a` is the better price to have reached, or the tighter stop."""
         return a > b if self.side > 0 else a < b
 
 
@@ -279,7 +279,7 @@ class ReferenceImplementation:
         return signal & ~c.ENTER
 
     def ignores(self, s: int, signal: int) -> bool:
-        """Whether a position ignores this entry: it has no add left, or continues by choice."""
+        """Return whether a position ignores this entry: it has no add left, or by choice."""
         held = self.held.get(s)
         if not held:
             return False

@@ -1,4 +1,4 @@
-"""How often luck and planted edges pass.
+"""The frequency with which luck and planted edges pass.
 
 They are tested alone, as the best of a thousand, of fifty symbols, and while a market rises.
 `pytest tests/engine/test_evidence_proofs.py -m slow -s --runs 400 --first-seed 0` runs them with
@@ -144,7 +144,7 @@ def days_of(symbol: str, close: Floats, random: np.random.Generator) -> History:
 
 
 def passes(evidence: EvidenceInput, trials: Trials = THIS_ALONE) -> bool:
-    """Whether the document passes; it is made only if the quickest needed check passes."""
+    """Return whether the document passes; it is made only if the quickest needed check passes."""
     among = replace(evidence, trials=trials)
     check = multiple_testing_section(among).check
     if check is None or check.status != CheckStatus.PASS:
@@ -154,7 +154,7 @@ def passes(evidence: EvidenceInput, trials: Trials = THIS_ALONE) -> bool:
 
 
 def passes_as_the_best(evidence: EvidenceInput, returns: Floats) -> bool:
-    """Whether the evidence passes after a study of sets with these daily returns, f8[sets,
+    """Return whether the evidence passes after a study of sets with these daily returns, f8[sets,
     days].
     """
     ratios = [ratio or 0.0 for ratio in sharpe_ratios(returns)]
@@ -194,7 +194,7 @@ def best_of_grid_passes(seed: int) -> bool:
 
 
 def best_of_symbols_passes(steps: Strategy, seed: int) -> bool:
-    """Whether the best of fifty symbols passes; the market makes half of their variance."""
+    """Return whether the best of fifty symbols passes; the market makes half of their variance."""
     random = np.random.default_rng(seed)
     market = random.normal(0, DEVIATION, DAYS)
     tried = []

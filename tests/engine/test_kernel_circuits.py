@@ -47,7 +47,7 @@ EXITS: dict[str, tuple[str, str, dict[str, Any]]] = {
 
 @pytest.mark.parametrize("reason", EXITS)
 def test_an_exit_waits_for_the_lock_to_open(reason: str) -> None:
-    """It exits at the open that ends the lock, however far from its price."""
+    """The position exits at the open that ends the lock, however far from its price."""
     signal, asked, plan = EXITS[reason]
     low = 98.9 if reason == "daily_loss_limit" else 100
     played = play(

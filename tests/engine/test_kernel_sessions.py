@@ -188,7 +188,7 @@ def test_rule_8_an_entry_that_waits_for_a_later_day_is_dropped_too() -> None:
 
 
 def test_rule_8_the_loss_counts_from_the_last_mark_before_the_session() -> None:
-    """It lost 8 yesterday and 8 today: no day lost 10."""
+    """The position lost 8 yesterday and 8 today: no day lost 10."""
     play(
         """
         day 1
@@ -277,7 +277,7 @@ def test_rule_9_a_session_without_a_last_bar_is_squared_off_at_its_last_close() 
 
 
 def test_rule_9_an_entry_of_the_sessions_last_bar_is_dropped_at_its_close() -> None:
-    """It is dropped by the bar's end, whether another bar follows or not."""
+    """The entry is dropped by the bar's end, whether another bar follows or not."""
     table = """
         day 1
         1 | 100 100 100 100 | long      |

@@ -214,7 +214,7 @@ SUITE = {
 def test_sbin_by_its_relative_strength_gives_the_16_trades_of_another_program(
     market_data: Path,
 ) -> None:
-    """It enters as RSI 14 rises through 30, and leaves as it falls through 70."""
+    """The program enters as RSI 14 rises through 30, and leaves as it falls through 70."""
 
     def through(operator: str, value: float) -> dict[str, object]:
         of = {"type": "indicator_value", "indicator": {"type": "RSI", "period": 14}}
@@ -285,7 +285,7 @@ def crossing(
 
 
 def test_the_test_suite_of_backtrader_on_a_stock(market_data: Path) -> None:
-    """It compares every fill and the final value of tests/test_strategy_unoptimized.py."""
+    """The test compares every fill and the final value of tests/test_strategy_unoptimized.py."""
     result = crossing(backtraders_daily(market_data), Contract())
     assert result.trades["entry_price"].tolist() == BOUGHT
     assert result.trades["exit_price"][:-1].tolist() == SOLD

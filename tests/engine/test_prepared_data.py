@@ -1,4 +1,4 @@
-"""One market prepared for many strategies: sharing it changes no result."""
+"""A market prepared for many strategies: sharing it changes no result."""
 
 import numpy as np
 

@@ -53,7 +53,7 @@ def test_reasons_of_reduced_entries_have_the_kernels_numbers() -> None:
 
 
 def test_every_kind_of_charge_has_the_kernels_place() -> None:
-    """It is one fill of a lakh, and each rate shows its kind by its size."""
+    """The fill is a lakh, and each rate shows its kind by its size."""
     names = ("brokerage", "tax_sell", "exchange", "ipft", "regulator", "stamp_buy")
     rate = np.zeros(1, RATE)
     rate["brokerage_cap"] = np.inf

@@ -61,7 +61,7 @@ def section_of(result: ResultData, **fields: Any) -> Any:
 
 
 def rising_days() -> NDArray[np.bool_]:
-    """Whether the market's growth over the days before each day was in the top third."""
+    """Return whether the market's growth over the days before each day was in the top third."""
     closes = CANDLES.close[np.append(FIRST_BARS[1:], len(CANDLES)) - 1]
     worth = np.append(CANDLES.open[0], closes)
     growth = worth[LOOK_BACK:-1] / worth[: -1 - LOOK_BACK]

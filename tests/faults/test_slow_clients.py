@@ -154,7 +154,7 @@ def test_200_slow_clients_of_the_bare_port_delay_nobody(
 
 @needs("nginx")
 def test_nginx_closes_a_connection_without_a_complete_head(proxy: int) -> None:
-    """It closes after 10 seconds; nginx's default is 60."""
+    """The time is 10 seconds; nginx's default is 60."""
     with closing(socket.create_connection(("127.0.0.1", proxy), timeout=40)) as connection:
         connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nX-A: ")
         with pytest.raises(ConnectionResetError):

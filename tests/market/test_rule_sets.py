@@ -110,7 +110,7 @@ def test_loading_the_rulebook_in_force_changes_nothing(db: None) -> None:
 def test_an_edition_without_funds_taxes_them_as_shares(
     db: None,
 ) -> None:
-    """It has neither a list of funds nor depository charges; the bundled ones are used."""
+    """The edition has neither a list of funds nor depository charges; the bundled ones are used."""
     files = bundled_files()
     files["charges.csv"] = "".join(
         line for line in files["charges.csv"].splitlines(keepends=True) if "_etf" not in line

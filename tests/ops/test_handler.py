@@ -255,7 +255,7 @@ def test_only_a_trusted_proxy_can_report_tls(
 
 @pytest.mark.parametrize("name", ["x_forwarded_for", "content_type", "script_name"])
 def test_header_with_an_underscore_is_dropped(name: str) -> None:
-    """It could pass for another header."""
+    """The header could pass for another one."""
 
     async def play() -> None:
         seen: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""One server for each DATA_DIR: its start, its end, and its permissions."""
+"""The server of each DATA_DIR: its start, its end, and its permissions."""
 
 import importlib.util
 import os
@@ -210,7 +210,7 @@ def test_data_of_another_version_is_named_and_kept(empty_dir: Path) -> None:
 
 @pytest.mark.parametrize("is_link", [True, False])
 def test_missing_data_does_not_start_a_new_database(empty_dir: Path, is_link: bool) -> None:
-    """It may be on an unmounted disk."""
+    """The data may be on an unmounted disk."""
     program = next(program_folders()) / "postgres"
     answer = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
     data = empty_dir / f"pg{answer.stdout.split()[2].split('.')[0]}"

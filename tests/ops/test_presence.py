@@ -161,7 +161,7 @@ def test_a_link_out_of_the_data_folder_is_reported(settings: Settings, tmp_path:
 
 
 def test_a_machine_without_a_data_folder_has_a_status(settings: Settings, tmp_path: Path) -> None:
-    """It has neither the database nor the secret: DATABASE_URL and SECRET_KEY are set."""
+    """The machine has neither the database nor the secret: DATABASE_URL and SECRET_KEY are set."""
     settings.DATA_DIR = tmp_path / "never made"
     settings.EMBEDDED_DATABASE = False
     assert f"DATA_DIR  {settings.DATA_DIR}" in status()

@@ -183,7 +183,7 @@ def test_a_worker_ends_after_a_job_that_made_it_large(
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It ends if it will be replaced; the waiting job is then the next worker's."""
+    """The worker ends if it will be replaced; the waiting job is then the next worker's."""
     begun: list[int] = []
     monkeypatch.setattr("apps.ops.processes.worker.memory", lambda: 60_000 * len(begun))
 

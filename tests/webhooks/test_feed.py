@@ -24,7 +24,7 @@ def positions(owner: User, after: int = 0) -> list[tuple[int | None, str]]:
 
 @pytest.mark.django_db(transaction=True)
 def test_an_event_that_commits_later_comes_later() -> None:
-    """It was written first, and a reader has already passed the other one."""
+    """The later event was written first, and a reader has already passed the other one."""
     owner = make.user()
     is_written, may_commit = Signal(), Signal()
 

@@ -1,4 +1,4 @@
-"""One attempt: the request at the receiver, and the result for any behaviour."""
+"""An attempt: the request at the receiver, and the result for any behaviour."""
 
 import socket
 from collections.abc import Sequence

@@ -44,7 +44,7 @@ def test_a_changed_body_another_id_and_another_secret_do_not_verify() -> None:
 
 
 def test_the_example_of_the_specification() -> None:
-    """It is the test vector of the specification's own libraries."""
+    """The example is the test vector of the specification's own libraries."""
     signed = sign_message(
         ["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"],
         id="msg_p5jXN8AQM9LWM0D4loKWxJek",

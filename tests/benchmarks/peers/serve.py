@@ -1,4 +1,4 @@
-"""One end of a pipe: prepares a piece of work once, then runs and times it on request."""
+"""The far end of a pipe: prepares a piece of work once, then runs and times it on request."""
 
 from __future__ import annotations
 

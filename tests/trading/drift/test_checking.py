@@ -187,9 +187,10 @@ def test_an_entry_pending_beside_a_position_is_reported_alike(alice: User) -> No
 
 
 def test_an_entry_decided_in_the_next_session_is_not_a_difference(alice: User) -> None:
-    """It enters long on the first day and signals long again at each close, for three days at a
-    time. The present position ignores the signal of the third close; the next open closes that
-    position and follows the signal.
+    """The strategy enters long on the first day and signals long again at each close.
+
+    It does so for three days at a time. The present position ignores the signal of the third close;
+    the next open closes that position and follows the signal.
     """
     symbol, starts = SYMBOLS[0], [midnight(day) for day in weekdays("2026-06-01", 8)]
     store_bars({symbol: flat_candles(starts, 101.0)}, "1d")

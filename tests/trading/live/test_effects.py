@@ -308,7 +308,7 @@ def test_missing_bars_bar_entries_and_in_the_end_the_run(alice: User) -> None:
 
 
 def test_a_session_with_unknown_hours_does_not_count_towards_giving_up(alice: User) -> None:
-    """It is Muhurat trading, on a Sunday evening."""
+    """The session is Muhurat trading, on a Sunday evening."""
     friday = at("2026-11-06 09:15")
     market = Market([101] * 24, first=friday)
     run = started(alice, always_in(), at=friday)
