@@ -76,22 +76,23 @@ TEXTS: Final = {
     ),
     MailKind.LEAVE_ADDRESS: MailText(
         "Your account is about to get another e-mail address",
-        "Your account is to get another address. It does once both addresses confirm it.",
+        "A change of your account's address was requested. It takes effect once both addresses"
+        " confirm it.",
         "Confirm the change",
     ),
     MailKind.TAKE_ADDRESS: MailText(
         "Confirm your new e-mail address",
-        "An account is to get this address. It does once both addresses confirm it.",
+        "An account wants to use this address. The change takes effect once both addresses"
+        " confirm it.",
         "Confirm the change",
     ),
     MailKind.NEW_LOGIN: MailText(
         "A login from a new device",
-        "Somebody has logged in to your account from a device or network that was not used before,"
-        " with {user_agent}.",
+        "Somebody has logged in to your account from a new device or network, with {user_agent}.",
     ),
     MailKind.SESSION_ENDED: MailText(
         "A session of your account was ended",
-        "A session of your account was ended: {reason}. Log in to go on. If you do not know why,"
+        "A session of your account was ended: {reason}. Log in to continue. If you do not know why,"
         " choose a new password and look at the activity of your account.",
         by_service=True,
     ),
@@ -105,15 +106,15 @@ TEXTS: Final = {
         "Your e-mail address was changed", "The address of your account is {new_email} now."
     ),
     MailKind.FACTOR_ON: MailText(
-        "Two-factor authentication is on", "A login asks for a one-time code from now on."
+        "Two-factor authentication is on", "From now on a login also needs a one-time code."
     ),
     MailKind.FACTOR_OFF: MailText(
-        "Two-factor authentication is off", "A login asks for the password alone from now on."
+        "Two-factor authentication is off", "From now on a login needs only the password."
     ),
     MailKind.ACCOUNT_CLOSED: MailText(
         "Your account is closed",
         "Your account is closed, and your personal data are erased on {erase_at}. Log in before"
-        " then to keep it.",
+        " that date to keep the account.",
     ),
     MailKind.BACKTESTS_EXPIRE: MailText(
         "Some of your backtests are about to be deleted",

@@ -21,7 +21,7 @@ pytestmark = [
 ]
 
 READ: Final = "/api/trading/algorithms"
-LINE: Final = "Redis does not count, PostgreSQL does"
+LINE: Final = "PostgreSQL counts instead of Redis"
 
 
 @pytest.fixture

@@ -93,7 +93,7 @@ def test_an_exception_of_the_sender_is_a_failed_attempt(
 
     assert run(send) == 1
     assert Attempt.objects.get().error == "internal"
-    assert "the sender broke" in caplog.text
+    assert "the sender failed" in caplog.text
 
 
 def test_an_unreadable_secret_is_reported(alice: User) -> None:

@@ -272,5 +272,5 @@ def _fail_stalled(
     if failed:
         backtest.shards.all().delete()
         write_end_event(backtest, BacktestStatus.FAILED, error=error, now=now)
-        log.error("backtest %s was given up after %d lost workers", backtest.pk, losses)
+        log.error("gave up backtest %s after %d lost workers", backtest.pk, losses)
     return failed

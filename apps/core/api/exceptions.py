@@ -187,7 +187,7 @@ def for_exception(error: Exception) -> ErrorBody:
     if meaning := meaning_of(error):
         _log_database_error(error, meaning)
         return refusal_of_database(meaning)
-    log.error("unforeseen error", exc_info=error)
+    log.error("unexpected error", exc_info=error)
     return refusal_of_http(500)
 
 

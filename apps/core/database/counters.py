@@ -105,7 +105,7 @@ class RedisOutage:
         self._ends_at = now + SECONDS_BETWEEN_ATTEMPTS
         if now >= self._next_line_at:
             self._next_line_at = now + SECONDS_BETWEEN_WARNINGS
-            log.warning("Redis does not count, PostgreSQL does: %s", error)
+            log.warning("PostgreSQL counts instead of Redis: %s", error)
 
 
 _outage: Final = RedisOutage()

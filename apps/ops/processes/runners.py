@@ -58,7 +58,7 @@ def _keep_trading(signals: "Signals") -> None:
                 _serve(runner, notifications, signals)
         except Exception as error:
             lost_at = lost_at or time.monotonic()
-            log.warning("the runner begins anew: %s", error, exc_info=not is_passing(error))
+            log.warning("the runner restarts: %s", error, exc_info=not is_passing(error))
             connection.close()
             runner = live.Runner()
             time.sleep(min(backoff.ended(started=started, now=time.monotonic()), 5.0))

@@ -83,7 +83,7 @@ def give_up_work(kill: Kill) -> None:
             process_name(kill.pid), for_memory=kill.for_memory, now=database.now()
         )
     except Error as error:
-        log.warning("what a killed worker held is given up later: %s", error)
+        log.warning("the jobs of a killed worker are requeued later: %s", error)
     finally:
         connection.close()
 

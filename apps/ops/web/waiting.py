@@ -68,7 +68,7 @@ class Waiting:
             try:
                 kept = await self._in_thread(partial(_keep_slots, checked))
             except Error as error:
-                log.warning("event streams go on unchecked: %s", error)
+                log.warning("event streams continue unchecked: %s", error)
                 continue
             for slot in checked - kept:
                 if subscription := self._streams.pop(slot, None):
@@ -94,7 +94,7 @@ class Waiting:
         try:
             response.content = await self._wait(poll, context)
         except Error as error:
-            log.warning("an answer did not wait: %s", error)
+            log.warning("a response did not wait: %s", error)
             return
         finally:
             self._polls -= 1
@@ -156,7 +156,7 @@ class Waiting:
                     except TimeoutError:
                         yield COMMENT
             except Error as error:
-                log.warning("an event stream ends, and its client comes back: %s", error)
+                log.warning("an event stream ends, and its client reconnects: %s", error)
             finally:
                 self._streams.pop(stream.slot, None)
                 with suppress(Error):  # it is free in a few seconds by itself

@@ -118,7 +118,7 @@ class LeasedStreams:
         except Exception as error:
             if is_passing(error):
                 raise
-            log.exception("stream %s is left alone until its lease is over", stream.pk)
+            log.exception("stream %s is skipped until its lease ends", stream.pk)
             self.abandoned.add(stream.pk)
 
     def _find_pending_work(self) -> list[PendingWork]:
@@ -128,7 +128,7 @@ class LeasedStreams:
         except Exception as error:
             if is_passing(error):
                 raise
-            log.info("%d streams are looked at one by one: %s", len(self._caches), error)
+            log.info("%d streams are checked one by one: %s", len(self._caches), error)
         pending = []
         for cache in self._caches:
             with self._isolated(cache.stream):

@@ -143,7 +143,7 @@ def attempt(claimed: ClaimedDelivery, *, send: SendAttempt, at: datetime) -> Att
     except database.DecryptionFailed:
         return AttemptResult(claimed, at, 0.0, Failure.UNREADABLE_SECRET)
     except Exception:
-        log.exception("delivery %s: the sender broke", claimed.delivery_id)
+        log.exception("delivery %s: the sender failed", claimed.delivery_id)
         return AttemptResult(claimed, at, 0.0, Failure.INTERNAL)
     return AttemptResult(claimed, at, sent.seconds, sent.error, sent.status, sent.retry_after)
 
