@@ -17,7 +17,7 @@ from apps.accounts.login.email_links import (
     send_verification,
     verify_address,
 )
-from apps.accounts.login.login_limits import Entrance, NotAFailure, count_failure, record_login
+from apps.accounts.login.login_limits import AuthRealm, NotAFailure, count_failure, record_login
 from apps.accounts.login.services import (
     DEACTIVATE_JOB,
     DEACTIVATE_QUEUE,
@@ -64,8 +64,8 @@ __all__ = [
     "DEACTIVATE_QUEUE",
     "IS_COMMON_PASSWORD",
     "KEY_LIFETIME",
+    "AuthRealm",
     "EmailTaken",
-    "Entrance",
     "KeyScope",
     "MailKind",
     "NotAFailure",

@@ -15,7 +15,7 @@ from apps.accounts.calls.proof import needs_recent_proof
 from apps.accounts.credentials import passwords
 from apps.accounts.login import email_links, services, tokens, two_factor
 from apps.accounts.login.email_links import AlreadyVerified
-from apps.accounts.login.login_limits import Entrance, count_failure
+from apps.accounts.login.login_limits import AuthRealm, count_failure
 from apps.accounts.login.services import (
     EmailTaken,
     RecentProofRequired,
@@ -117,7 +117,7 @@ class EntryViewSet(OwnedViewSet):
         """
         body = self.read(LogInSerializer)
         wants_cookie = body.pop("session_cookie", False)
-        with count_failure(email=body["email"], entrance=Entrance.API, now=self.now):
+        with count_failure(email=body["email"], realm=AuthRealm.API, now=self.now):
             issued = services.log_in(**body, **origin_of(request), now=self.now)
         if wants_cookie:
             cookies.log_browser_in(request._request, issued.session)
@@ -300,7 +300,7 @@ class PasswordViewSet(OwnedViewSet):
         authentication the call also needs a recent proof.
         """
         body, session = self.read(PasswordChangeSerializer), session_of_call(request)
-        with count_failure(email=self.owner.email, entrance=Entrance.API, now=self.now):
+        with count_failure(email=self.owner.email, realm=AuthRealm.API, now=self.now):
             services.check_password(
                 user=self.owner,
                 session=session,
@@ -335,7 +335,7 @@ class ProofViewSet(OwnedViewSet):
         factor on.
         """
         body = self.read(ProofSerializer)
-        with count_failure(email=self.owner.email, entrance=Entrance.API, now=self.now):
+        with count_failure(email=self.owner.email, realm=AuthRealm.API, now=self.now):
             services.prove(
                 user=self.owner,
                 session=session_of_call(request),
@@ -446,7 +446,7 @@ class TwoFactorViewSet(OwnedViewSet):
         are not shown again.
         """
         body = self.read(CodeSerializer)
-        with count_failure(email=self.owner.email, entrance=Entrance.API, now=self.now):
+        with count_failure(email=self.owner.email, realm=AuthRealm.API, now=self.now):
             codes = two_factor.confirm_two_factor(user=self.owner, code=body["code"], now=self.now)
         return Response(RecoveryCodesSerializer.render({"recovery_codes": codes}))
 

@@ -26,7 +26,7 @@ from django.utils import timezone
 from apps.accounts import services
 from apps.accounts.models import User
 from apps.accounts.services import (
-    Entrance,
+    AuthRealm,
     NotAFailure,
     count_failure,
     is_fit_for_operators,
@@ -72,7 +72,7 @@ class LoginForm(AdminAuthenticationForm):
         try:
             _count_the_address()
             email, now = self._email(), timezone.now()
-            with count_failure(email=email, entrance=Entrance.ADMIN, now=now):
+            with count_failure(email=email, realm=AuthRealm.ADMIN, now=now):
                 return self._signed_in()
         except (limits.TooManyRequests, limits.LimiterDown) as refusal:
             raise ValidationError(str(refusal)) from refusal
@@ -125,7 +125,7 @@ class NewPasswordForm(PasswordChangeForm):
     def clean_old_password(self) -> str:
         """Count a wrong password as a failed login, so that nobody guesses here instead."""
         try:
-            with count_failure(email=self.user.email, entrance=Entrance.ADMIN, now=timezone.now()):
+            with count_failure(email=self.user.email, realm=AuthRealm.ADMIN, now=timezone.now()):
                 return super().clean_old_password()
         except (limits.TooManyRequests, limits.LimiterDown) as refusal:
             raise ValidationError(str(refusal)) from refusal

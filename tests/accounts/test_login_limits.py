@@ -11,7 +11,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from apps.accounts.login import services, two_factor
-from apps.accounts.login.login_limits import Entrance, NotAFailure, count_failure
+from apps.accounts.login.login_limits import AuthRealm, NotAFailure, count_failure
 from apps.accounts.models import LoginNetwork, SessionEndReason, User
 from tests import make
 from tests.accounts.test_email_links import send_mails
@@ -122,7 +122,7 @@ def test_a_right_password_without_its_code_is_not_a_failure() -> None:
     for _ in range(5):
         with (
             pytest.raises(NotAFailure),
-            count_failure(email="a@example.com", entrance=Entrance.API, now=make.NOW),
+            count_failure(email="a@example.com", realm=AuthRealm.API, now=make.NOW),
         ):
             raise services.TwoFactorRequired
 

@@ -35,7 +35,7 @@ def attempt(scope: RateLimitScope) -> Iterator[None]:
     """Count an attempt as a failure unless the block succeeds."""
     rate_limits.refuse_exceeded(rate_limits.count_attempt(scope))
     yield
-    rate_limits.forgive_failure(scope)
+    rate_limits.count_success(scope)
 
 
 @pytest.mark.parametrize(

@@ -31,8 +31,8 @@ WINDOW: Final = timedelta(minutes=15)
 _FAILURES: Final = (Action.LOGIN_FAILED, Action.ADMIN_LOGIN_FAILED, Action.PASSWORD_REJECTED)
 
 
-class Entrance(StrEnum):
-    """An entrance where passwords are tried, with counters of its own."""
+class AuthRealm(StrEnum):
+    """A realm in which passwords are tried, with separate counters."""
 
     API = "login"
     ADMIN = "admin-login"
@@ -51,7 +51,7 @@ def current_network() -> str:
 
 @contextmanager
 def count_failure(
-    *, email: str, entrance: Entrance, now: datetime, device: str | None = None
+    *, email: str, realm: AuthRealm, now: datetime, device: str | None = None
 ) -> Iterator[None]:
     """Count the attempt made inside as a failure, unless it succeeds or raises NotAFailure.
 
@@ -64,13 +64,13 @@ def count_failure(
         yield
         return
     account, network = email_addresses.normalize_address(email), current_network()
-    from_network = _scope(entrance, "network", NETWORK_RATE, network)
+    from_network = _scope(realm, "network", NETWORK_RATE, network)
     if device is not None:
-        scopes = [from_network, _scope(entrance, "device", rate, device)]
+        scopes = [from_network, _scope(realm, "device", rate, device)]
         _count_all(scopes)
     else:
-        in_network = _scope(entrance, "account-network", rate, f"{account} {network}")
-        from_anywhere = _scope(entrance, "account", rate, account)
+        in_network = _scope(realm, "account-network", rate, f"{account} {network}")
+        from_anywhere = _scope(realm, "account", rate, account)
         scopes = [from_network, in_network, from_anywhere]
         _count_all([from_network, in_network])
         usage = limits.count_attempt(from_anywhere)
@@ -79,9 +79,9 @@ def count_failure(
     try:
         yield
     except NotAFailure:
-        _forgive(scopes)
+        _count_successes(scopes)
         raise
-    _forgive(scopes)
+    _count_successes(scopes)
 
 
 def _count_all(scopes: list[RateLimitScope]) -> None:
@@ -93,13 +93,13 @@ def _count_all(scopes: list[RateLimitScope]) -> None:
         limits.refuse_exceeded(limits.count_attempt(scope))
 
 
-def _scope(entrance: Entrance, counted: str, rate: str, key: str) -> RateLimitScope:
-    return RateLimitScope(f"{entrance}-failures-{counted}", rate, key, fails_open=False)
+def _scope(realm: AuthRealm, counted: str, rate: str, key: str) -> RateLimitScope:
+    return RateLimitScope(f"{realm}-failures-{counted}", rate, key, fails_open=False)
 
 
-def _forgive(scopes: list[RateLimitScope]) -> None:
+def _count_successes(scopes: list[RateLimitScope]) -> None:
     for scope in scopes:
-        limits.forgive_failure(scope)
+        limits.count_success(scope)
 
 
 def forget_failures(user: User, *, now: datetime) -> None:
@@ -113,10 +113,10 @@ def forget_failures(user: User, *, now: datetime) -> None:
     failed = AuditRecord.objects.filter(action__in=_FAILURES, object_type="user", object_id=user.pk)
     addresses = failed.filter(at__gt=now - WINDOW).values_list("address", flat=True)
     keys = {f"{user.email} {provider_network_of(address)}" for address in addresses}
-    for entrance in Entrance:
-        limits.forget_counts(_scope(entrance, "account", rate, user.email))
+    for realm in AuthRealm:
+        limits.forget_counts(_scope(realm, "account", rate, user.email))
         for key in keys:
-            limits.forget_counts(_scope(entrance, "account-network", rate, key))
+            limits.forget_counts(_scope(realm, "account-network", rate, key))
 
 
 def _is_known(network: str, account: str, *, now: datetime) -> bool:

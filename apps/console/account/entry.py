@@ -13,8 +13,8 @@ from apps.accounts.serializers import (
     SignUpSerializer,
 )
 from apps.accounts.services import (
+    AuthRealm,
     EmailTaken,
-    Entrance,
     TwoFactorRequired,
     WrongCode,
     WrongCredentials,
@@ -48,7 +48,7 @@ def sign_in_page(request: HttpRequest) -> HttpResponse:
     try:
         body = LogInSerializer.read(sent(request.POST, "email", "password", "code"))
         device = device_of(request, email=body["email"])
-        with count_failure(email=body["email"], entrance=Entrance.API, now=now, device=device):
+        with count_failure(email=body["email"], realm=AuthRealm.API, now=now, device=device):
             issued = services.log_in(
                 **body, **origin_of(request), now=now, is_known_device=device is not None
             )

@@ -22,7 +22,7 @@ from apps.accounts.serializers import (
     ProofSerializer,
     TwoFactorSerializer,
 )
-from apps.accounts.services import Entrance, KeyScope, count_failure
+from apps.accounts.services import AuthRealm, KeyScope, count_failure
 from apps.console.gate import (
     SIGN_IN,
     by_field,
@@ -54,7 +54,7 @@ def require_password(request: HttpRequest, user: User) -> None:
     body = ProofSerializer.read(sent(request.POST, "password", "code"))
     now = database.now()
     device = device_of(request, email=user.email)
-    with count_failure(email=user.email, entrance=Entrance.API, now=now, device=device):
+    with count_failure(email=user.email, realm=AuthRealm.API, now=now, device=device):
         services.prove(
             user=user,
             session=session,
@@ -203,7 +203,7 @@ def _confirm(request: HttpRequest, user: User) -> HttpResponse:
     services.require_proof_after_login(session, now=now)
     body = CodeSerializer.read(sent(request.POST, "code"))
     device = device_of(request, email=user.email)
-    with count_failure(email=user.email, entrance=Entrance.API, now=now, device=device):
+    with count_failure(email=user.email, realm=AuthRealm.API, now=now, device=device):
         codes = services.confirm_two_factor(user=user, code=body["code"], now=now)
     return _show_codes(request, codes)
 

@@ -146,7 +146,7 @@ def count_request(scope: RateLimitScope) -> Usage | None:
 
 
 def count_attempt(scope: RateLimitScope) -> Usage | None:
-    """Count an attempt as a failure until `forgive` takes it back; otherwise as `count`.
+    """Count an attempt as a failure until `count_success`; otherwise like `count_request`.
 
     Successes are read first: each of several concurrent attempts then sees all attempts before it,
     so no more than the limit can fail.
@@ -162,8 +162,8 @@ def count_attempt(scope: RateLimitScope) -> Usage | None:
     return _count(scope, failures)
 
 
-def forgive_failure(scope: RateLimitScope) -> None:
-    """Take an attempt off the failures again."""
+def count_success(scope: RateLimitScope) -> None:
+    """Count an attempt as a success, so it is no longer a failure."""
     _usage_of(_successes(scope))
 
 
@@ -173,7 +173,7 @@ def forget_counts(scope: RateLimitScope) -> None:
         successes = _usage_of(_successes(scope), increment=False)
         attempts = _usage_of(scope, increment=False)
         for _ in range(attempts.count - successes.count):
-            forgive_failure(scope)
+            count_success(scope)
     except (DatabaseError, OSError) as error:
         raise LimiterDown(retryAfter=RETRY_AFTER_SECONDS) from error
 
