@@ -92,7 +92,7 @@ _LISTED: Final = (
 )
 """The columns of a list; the steps are not among them and are not read for one."""
 _SHOWN: Final = (*_LISTED, "description", "is_public", "owner__display_name", *STEPS.values())
-"""The columns of a list of templates. Of their owners it has the names alone."""
+"""The columns of a list of templates. It has only the names of their owners."""
 CLONED: Final = (*STEPS.values(), "description", "walk_forward_config", "monte_carlo_config")
 MOST_VERSIONS: Final = 200  # of one algorithm
 _SYSTEM: Final = "system"

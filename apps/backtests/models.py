@@ -201,7 +201,7 @@ class Backtest(models.Model):
         null=True, help_text="When retention deletes it, as its owner was warned"
     )
 
-    # Set by `next_in_queue` alone.
+    # Set only by `next_in_queue`.
     shard_in_queue: int | None = None
 
     objects = BacktestQuerySet.as_manager()

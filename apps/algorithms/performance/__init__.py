@@ -1,5 +1,5 @@
 """The performance of an algorithm on paper, its alerts, and its returns in a backtest. Other apps
-import these names alone.
+import only these names.
 """
 
 from apps.algorithms.performance.alerts import Alert, raised_alerts

@@ -1,5 +1,5 @@
 """Charts, comparisons, evidence, explanations, reports, reproductions, what-if variants: questions
-about stored results. Other apps import these names alone.
+about stored results. Other apps import only these names.
 """
 
 from apps.backtests.analysis.comparison.serializers import BacktestComparisonSerializer

@@ -187,7 +187,7 @@ def two_factor_page(request: HttpRequest, user: User) -> HttpResponse:
             case "end":
                 require_password(request, user)
                 services.turn_off_two_factor(user=user, now=database.now())
-                return go_to(request, _TWO_FACTOR, "Signing in asks for the password alone.")
+                return go_to(request, _TWO_FACTOR, "Signing in needs only the password.")
             case _:
                 raise NotFound
 

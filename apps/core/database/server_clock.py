@@ -13,7 +13,7 @@ from typing import Final
 from django.db import connection
 from django.utils import timezone
 
-# A smaller difference is left alone: a query takes time too.
+# A smaller difference is ignored: a query takes time too.
 SECONDS_TOLERATED: Final = 2.0
 # A machine with a larger clock error gets no work.
 SECONDS_TO_REST: Final = 30.0

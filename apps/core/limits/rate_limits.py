@@ -203,7 +203,7 @@ def _usage_of(scope: RateLimitScope, *, increment: bool = True) -> Usage:
         )
         if usage["limit"]:
             break
-        # django-ratelimit's answer when a counter is lost while it counts: it is made anew.
+        # django-ratelimit's answer when a counter is lost while it counts: a new one is made.
     else:
         raise ConnectionError(f"the counter of {scope.name} is lost")
     window_end = int(time.time()) + usage["time_left"]

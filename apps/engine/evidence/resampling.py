@@ -1,4 +1,4 @@
-"""Alternative outcomes of a result: its days drawn anew, and its best trades left out.
+"""Alternative outcomes of a result: its days resampled, and its best trades left out.
 
 Days are drawn in blocks by the stationary bootstrap (`metrics.comparison`), so that dependent days
 stay together.

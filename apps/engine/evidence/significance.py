@@ -27,7 +27,7 @@ _NOT_LOOKED_AT: Final = (
 
 
 def significance_section(evidence: EvidenceInput) -> EvidenceSection:
-    """Return paths of days drawn anew, and the probabilistic Sharpe ratio."""
+    """Return paths of resampled days, and the probabilistic Sharpe ratio."""
     result, thresholds = evidence.result, evidence.thresholds
     estimate = result.sharpe_estimate
     probability = None if estimate is None else estimate.probability(0.0)

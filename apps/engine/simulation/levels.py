@@ -1,4 +1,4 @@
-"""The levels of a position at a bar, from its entry alone, and whether the order for one is
+"""The levels of a position at a bar, only from its entry, and whether the order for one is
 reached: rules 3, 5 and 12 over columns.
 
 The kernel keeps levels only while it steps; no stored result has them. Both use the formulas of

@@ -23,7 +23,7 @@ from apps.engine.simulation.charges import Schedule, has_rates
 from apps.engine.simulation.timeline import Note, SymbolSeries
 from apps.engine.units import rupees_text
 
-if TYPE_CHECKING:  # of types alone: who reads results does without the compiler
+if TYPE_CHECKING:  # only for types: readers of results need no compiler
     from apps.engine.simulation.prepared_data import PreparedData
     from apps.engine.simulation.simulations import Simulation
 

@@ -146,7 +146,7 @@ class WalkForwardConfig(StrictModel):
 
 
 class MonteCarloConfig(StrictModel):
-    """The trades drawn anew, many times.
+    """The trades resampled many times.
 
     `ruinThreshold` is the percent of the capital lost at ruin; `blockLength`, the number of trades
     kept together, is for block_bootstrap.

@@ -1,4 +1,4 @@
-"""Monte Carlo: the trades of a result drawn anew, many times, for the spread of outcomes.
+"""Monte Carlo: the trades of a result resampled many times, for the spread of outcomes.
 
 A path starts with the capital and adds the drawn trades' net profits in rupees, one by one, as
 traded: nothing is scaled to the path's equity. `shuffle` takes each trade once, in any order;

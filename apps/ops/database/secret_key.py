@@ -14,7 +14,7 @@ from apps.core import audit, database
 from apps.core.models import IdempotencyKey, InstalledKey
 from apps.webhooks.models import Endpoint
 
-# Rows that one transaction encrypts anew.
+# The number of rows that one transaction re-encrypts.
 _BATCH: Final = 500
 
 

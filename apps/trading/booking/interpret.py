@@ -62,7 +62,7 @@ class Execution:
     locked: Decimal  # rupees that it locks, or releases when below 0
     held_since: int  # start of the last bar at the close of which the symbol was held, if any
     slot: OrderSlot = OrderSlot.ENTRY
-    # Of exits alone.
+    # Only of exits.
     reason: str = ""
     gross: Decimal = ZERO  # profit or loss before charges
     level: float | None = None  # price of the stop or target that was reached

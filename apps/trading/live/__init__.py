@@ -1,4 +1,4 @@
-"""Running algorithms bar by bar. The processes of the service import these names alone."""
+"""Running algorithms bar by bar. The processes of the service import only these names."""
 
 from apps.trading.live.liquidation import close_stranded_runs
 from apps.trading.live.runner import Runner

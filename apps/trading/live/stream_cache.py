@@ -37,7 +37,7 @@ from apps.trading.models import BarStream, Run
 
 # With this many bars missing, no entry is made.
 STALE_AFTER: Final = 3
-# A window that is more bars behind its stream is made anew instead of following.
+# A window that is more bars behind its stream is rebuilt instead of following.
 MAX_BARS_BEHIND: Final = 300
 
 

@@ -98,7 +98,7 @@ ADVANCE_STREAMS: Final = f"""
     FROM unnest(%s::int8[], %s::int8[], %s::int8[]) AS new (id, began, row_time)
     WHERE stream.id = new.id
 """
-# A run that is no longer at the row before is left alone.
+# A run that is no longer at the row before is skipped.
 ADVANCE_STATES: Final = f"""
     UPDATE {_STATE} AS state SET data = new.data, row_time = new.row_time,
         equity = new.equity, peak = new.peak, drawdown = new.drawdown,

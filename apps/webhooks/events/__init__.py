@@ -1,6 +1,6 @@
 """Events: written with the change they report, read in the order of commits, mailed, deleted.
 
-Other apps import these names alone.
+Other apps import only these names.
 """
 
 from apps.webhooks.event_types import (

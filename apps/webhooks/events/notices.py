@@ -16,7 +16,7 @@ from apps.webhooks import event_types
 from apps.webhooks.event_types import EventType
 from apps.webhooks.models import EmailNotices, Event
 
-_RATE: Final = "50/d"  # of mails to one user; further events go to webhooks alone
+_RATE: Final = "50/d"  # of mails to one user; further events go only to webhooks
 
 
 def notices_of(owner: User) -> EmailNotices:

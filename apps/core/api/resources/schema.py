@@ -128,7 +128,7 @@ def refuses(*errors: type[ServiceError] | Code) -> Callable[[View], View]:
     """
 
     def mark(method: View) -> View:
-        method.refusals = errors  # type: ignore[attr-defined]  # read by ApiSchema alone
+        method.refusals = errors  # type: ignore[attr-defined]  # only ApiSchema reads it
         return method
 
     return mark
@@ -713,7 +713,7 @@ def _first_example(schema: Schema, fields: Schema, kinds: list[Any], items: Any)
 
 
 def document() -> Schema:
-    """Return the whole document, generated anew."""
+    """Return the whole document, newly generated."""
     generator: Any = SchemaGenerator  # drf-spectacular has no types
     written: Schema = generator().get_schema(request=None, public=True)
     return written
