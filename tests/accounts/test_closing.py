@@ -139,7 +139,7 @@ def test_an_archive_has_everything_of_the_users_and_nothing_of_others(
     assert alice.password not in contents
 
 
-def test_an_archive_comes_in_chunks_of_a_megabyte(api: Api, alice: User) -> None:
+def test_an_archive_is_sent_in_chunks_of_a_megabyte(api: Api, alice: User) -> None:
     for number in range(150):
         description = "".join(random.Random(number).choices(string.printable, k=20_000))
         Algorithm.objects.filter(pk=make.algorithm(alice).pk).update(description=description)

@@ -71,7 +71,7 @@ def test_signing_up_sends_a_link_that_verifies_the_address(api: Api) -> None:
     assert user.email_verified
 
 
-def test_a_link_leads_to_the_service_whatever_host_a_request_names(
+def test_a_link_leads_to_the_service_for_any_host_in_the_request(
     api: Api, alice: User, settings: Settings
 ) -> None:
     settings.ALLOWED_HOSTS = ["*"]

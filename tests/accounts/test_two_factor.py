@@ -96,7 +96,7 @@ def test_a_recovery_code_works_once(api: Api, alice: User) -> None:
     assert two_factor.two_factor_state_of(alice)["recovery_codes_left"] == 9
 
 
-def test_new_recovery_codes_end_the_old_ones(api: Api, alice: User) -> None:
+def test_new_recovery_codes_replace_the_old_codes(api: Api, alice: User) -> None:
     _, codes = turn_on(alice)
     renewed = api(alice).post(f"{PATH}/recovery-codes").json()["recoveryCodes"]
     assert log_in(api, alice, code=codes[0]).status_code == 401

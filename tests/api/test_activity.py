@@ -39,9 +39,7 @@ def holder(alice: User) -> Stepper:
     return stepper
 
 
-def test_positions_are_told_with_their_levels_and_marks(
-    api: Api, alice: User, holder: Stepper
-) -> None:
+def test_positions_show_their_levels_and_marks(api: Api, alice: User, holder: Stepper) -> None:
     listed = api(alice).get(path(holder, "positions")).json()
     assert listed["pagination"]["total"] == 2
     (held,) = api(alice).get(path(holder, "positions?status=open")).json()["data"]
@@ -80,7 +78,7 @@ def test_orders_are_told_with_what_they_were_filled_at(
     assert exit["charges"] == pytest.approx(sum(exit["chargesByKind"].values()))
 
 
-def test_trades_and_signals_are_told(api: Api, alice: User, holder: Stepper) -> None:
+def test_trades_and_signals_are_listed(api: Api, alice: User, holder: Stepper) -> None:
     (trade,) = api(alice).get(path(holder, "trades")).json()["data"]
     assert (trade["symbol"], trade["exitReason"], trade["grossProfit"]) == (INFY, "take_profit", 40)
     assert trade["profit"] == pytest.approx(40 - trade["charges"])

@@ -106,7 +106,7 @@ def test_a_longer_timeframe_is_made_from_stored_bars(client: APIClient) -> None:
     ]
 
 
-def test_prices_are_adjusted_for_a_split_unless_told_otherwise(client: APIClient) -> None:
+def test_prices_are_adjusted_for_a_split_by_default(client: APIClient) -> None:
     store_candles(
         "NSE:SBIN",
         "1d",
@@ -126,7 +126,7 @@ def test_prices_are_adjusted_for_a_split_unless_told_otherwise(client: APIClient
     assert "adjustedFor" not in client.get(PATH, days | {"from": "2014-11-20"}).json()
 
 
-def test_prices_and_volumes_are_told_to_four_decimals(client: APIClient) -> None:
+def test_prices_and_volumes_have_four_decimals(client: APIClient) -> None:
     """2792.2 / 10 is 279.21999999999997 in binary, and 293.12 as a single is 293.1199951171875."""
     single = float(np.float32(293.12))
     days = [at("2014-11-19 00:00"), at("2014-11-20 00:00")]
@@ -189,7 +189,7 @@ def test_symbol_and_timeframe_are_required(client: APIClient, missing: str) -> N
     assert_error(client.get(PATH, given), 400, "VALIDATION_ERROR", field=missing)
 
 
-def test_an_unknown_timeframe_lists_the_known_ones(client: APIClient) -> None:
+def test_an_unknown_timeframe_lists_the_known_timeframes(client: APIClient) -> None:
     allowed = ["1m", "5m", "15m", "30m", "1h", "4h", "1d", "1w"]
     response = client.get(PATH, SBIN | {"timeframe": "2h"})
     assert_error(response, 400, "VALIDATION_ERROR", value="2h", allowedValues=allowed)

@@ -49,7 +49,7 @@ def test_every_fill_lies_in_the_candle_that_starts_at_its_time(
     assert times == sorted(times)
 
 
-def test_few_candles_are_longer_ones_over_the_same_prices(
+def test_fewer_candles_are_longer_and_cover_the_same_prices(
     api: Api, alice: User, completed: Backtest
 ) -> None:
     client = api(alice)

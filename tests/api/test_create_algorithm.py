@@ -167,7 +167,7 @@ def test_a_null_inside_a_step_is_shown_as_sent(post: Post) -> None:
     assert error["details"]["allowedValues"]
 
 
-def test_several_faults_are_told_at_once(post: Post) -> None:
+def test_several_errors_are_returned_at_once(post: Post) -> None:
     conditions = [{"type": "indicator_value", "indicator": {"type": "RSI", "period": "14"}}]
     steps = {
         "entryConditions": {"positionType": "sideways", "conditions": conditions},
@@ -268,7 +268,7 @@ def test_a_name_is_returned_in_its_normal_form(post: Post) -> None:
     assert post(name="e\u0301").json()["name"] == "é"
 
 
-def test_numbers_go_on_after_the_highest_ever(api: Api, alice: User, bob: User) -> None:
+def test_numbers_continue_after_the_highest_ever(api: Api, alice: User, bob: User) -> None:
     client = api(alice)
     names = [client.post(PATH, {}).json()["name"] for _ in range(2)]
     assert names == ["Algorithm #1", "Algorithm #2"]

@@ -192,7 +192,7 @@ def test_there_are_only_so_many(api: Api, alice: User, bob: User) -> None:
     assert api(alice).post(PATH, GOOD).status_code == 201
 
 
-def test_expired_ones_do_not_count(api: Api, alice: User) -> None:
+def test_expired_keys_do_not_count(api: Api, alice: User) -> None:
     past = timezone.now() - timedelta(days=2)
     for _ in range(20):
         new_key(alice, now=past, expires_at=past + timedelta(days=1))

@@ -82,7 +82,7 @@ def test_no_password_is_hashed_before_the_limiter_has_spoken(
     assert client.post("/api/auth/signup", {}).status_code == 400  # a scope of its own
 
 
-def test_addresses_behind_a_trusted_proxy_are_told_apart(api: Api, settings: Settings) -> None:
+def test_addresses_behind_a_trusted_proxy_count_separately(api: Api, settings: Settings) -> None:
     from ipaddress import ip_network
 
     def left(forwarded: str) -> int:

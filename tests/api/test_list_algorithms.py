@@ -62,9 +62,7 @@ def test_an_empty_draft_is_listed_too(api: Api, alice: User) -> None:
     assert (item["strategyType"], item["timeframe"], item["symbols"]) == (None, None, [])
 
 
-def test_only_ones_own_are_listed_and_archived_ones_are_not(
-    api: Api, alice: User, bob: User
-) -> None:
+def test_only_the_users_own_live_algorithms_are_listed(api: Api, alice: User, bob: User) -> None:
     make.algorithm(bob, name="Bob's")
     gone = make.algorithm(alice, name="Gone")
     services.archive(owner=alice, algorithm_id=gone.pk, now=make.NOW)

@@ -67,7 +67,7 @@ def test_a_template_shows_its_settings_and_only_the_public_name_of_its_owner(
         assert secret not in response.content.decode()
 
 
-def test_everybody_sees_the_public_ones_and_their_own(api: Api, alice: User, bob: User) -> None:
+def test_every_user_sees_public_and_own_templates(api: Api, alice: User, bob: User) -> None:
     template(alice, "alice's public", minute=1)
     template(alice, "alice's own", public=False, minute=2)
     template(bob, "bob's public", minute=3)

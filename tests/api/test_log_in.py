@@ -64,7 +64,7 @@ def test_the_response_gives_the_role(
     assert log_in(alice.email, make.PASSWORD).json()["user"]["role"] == role
 
 
-def test_unknown_wrong_and_switched_off_are_told_the_same(log_in: LogIn, alice: User) -> None:
+def test_unknown_wrong_and_disabled_get_the_same_response(log_in: LogIn, alice: User) -> None:
     unknown = assert_error(log_in("nobody@example.com", make.PASSWORD), 401, "UNAUTHORIZED")
     wrong = assert_error(log_in(alice.email, "wrong password"), 401, "UNAUTHORIZED")
     User.objects.update(is_active=False)

@@ -116,7 +116,7 @@ def test_a_waiting_or_running_backtest_is_neither_renamed_nor_deleted(
 
 
 @pytest.mark.parametrize("backtest_id", ["x", "0" * 24, "hers"])
-def test_unknown_and_foreign_ones_cannot_be_told_apart(
+def test_unknown_and_foreign_backtests_get_the_same_response(
     api: Api, bob: User, completed: Backtest, backtest_id: str
 ) -> None:
     client, wanted = api(bob), completed.pk if backtest_id == "hers" else backtest_id

@@ -166,7 +166,7 @@ def claims(alice: User) -> dict[str, Any]:
     return decoded
 
 
-def test_the_forger_below_can_make_good_ones(present: Present, claims: dict[str, Any]) -> None:
+def test_the_forger_below_can_make_good_tokens(present: Present, claims: dict[str, Any]) -> None:
     assert present(f"Bearer {signed(HEADER, claims)}").status_code == 200
 
 

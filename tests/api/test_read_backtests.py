@@ -46,7 +46,7 @@ def test_reading_a_backtest_unpacks_neither_its_curve_nor_its_trades(
     assert api(alice).get(f"{PATH}/{completed['id']}").json() == completed
 
 
-def test_trades_come_in_pages_and_add_up(api: Api, alice: User, completed: dict[str, Any]) -> None:
+def test_trades_are_paged_and_add_up(api: Api, alice: User, completed: dict[str, Any]) -> None:
     client, path = api(alice), f"{PATH}/{completed['id']}/trades"
     whole = client.get(path + "?limit=100").json()
     trades = whole["data"]
@@ -298,7 +298,7 @@ def test_a_bad_filter_is_refused(api: Api, alice: User, query: str) -> None:
 
 @pytest.mark.parametrize("below", ["", "/trades", "/equity"])
 @pytest.mark.parametrize("backtest_id", ["x", "0" * 24, "theirs"])
-def test_unknown_and_foreign_ones_cannot_be_told_apart(
+def test_unknown_and_foreign_backtests_get_the_same_response(
     api: Api, bob: User, completed: dict[str, Any], below: str, backtest_id: str
 ) -> None:
     wanted = completed["id"] if backtest_id == "theirs" else backtest_id

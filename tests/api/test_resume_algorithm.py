@@ -68,7 +68,7 @@ def test_its_capital_is_its_own_though_nothing_else_is_left(api: Api, alice: Use
     assert Account.objects.get().available == 0
 
 
-def test_errors_come_in_the_order_of_the_checks(api: Api, alice: User) -> None:
+def test_errors_follow_the_order_of_the_checks(api: Api, alice: User) -> None:
     algorithm = algorithm_in(alice, "paused")
     row = equity("NSE:NIFTY", enabled=False)
     lost = lose(algorithm, 10_000, now=timezone.now())

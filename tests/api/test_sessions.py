@@ -36,7 +36,7 @@ def log_in(user: User) -> LoginSession:
 # List.
 
 
-def test_the_live_ones_are_listed_newest_first(api: Api, alice: User) -> None:
+def test_live_sessions_are_listed_newest_first(api: Api, alice: User) -> None:
     older = opened(alice, ago=timedelta(hours=1))
     body = api(alice).get(PATH).json()
     assert body["pagination"] == {"page": 1, "limit": 20, "total": 2, "totalPages": 1}
@@ -53,7 +53,9 @@ def test_the_live_ones_are_listed_newest_first(api: Api, alice: User) -> None:
     assert other["createdAt"] < current["createdAt"]
 
 
-def test_ended_expired_and_foreign_ones_are_not(api: Api, alice: User, bob: User) -> None:
+def test_ended_expired_and_foreign_sessions_are_not_listed(
+    api: Api, alice: User, bob: User
+) -> None:
     opened(bob)
     opened(alice, ago=timedelta(days=7))
     services.end(

@@ -210,7 +210,7 @@ def test_a_loss_of_today_that_has_reached_the_limit_refuses(
         assert_error(response, 403, "DAILY_LOSS_LIMIT", dailyLoss=loss, limit=10_000)
 
 
-def test_a_breach_stands_though_the_limit_was_raised_since(api: Api, alice: User) -> None:
+def test_a_breach_holds_even_if_the_limit_is_raised_afterwards(api: Api, alice: User) -> None:
     risk = {**make.steps()["riskParameters"], "maxDailyLoss": 50_000}
     algorithm = make.algorithm(alice, **make.steps(riskParameters=risk))
     lose(algorithm, 12_000, now=timezone.now(), breached=True)
@@ -261,7 +261,7 @@ def test_live_mode_needs_a_broker(api: Api, alice: User) -> None:
     assert not Account.objects.exists()
 
 
-def test_errors_come_in_the_order_of_the_checks(api: Api, alice: User) -> None:
+def test_errors_follow_the_order_of_the_checks(api: Api, alice: User) -> None:
     """Everything is wrong at once; each reported error is corrected before the next attempt."""
     algorithm = stopped_algorithm(alice, mode="live", initialCapital=20_000_000)
     run = start_on_paper(algorithm)

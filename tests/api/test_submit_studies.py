@@ -168,7 +168,7 @@ def test_an_error_in_a_configuration_gives_its_place(
     assert not Backtest.objects.exists()
 
 
-def test_an_error_shows_the_value_and_the_allowed_ones(
+def test_an_error_shows_the_value_and_the_allowed_values(
     client: APIClient, body: dict[str, Any]
 ) -> None:
     config = {"parameters": PARAMETERS, "method": "genetic"}

@@ -131,7 +131,7 @@ def test_an_error_of_a_file_gives_its_place(client: APIClient, text: str, reason
     assert row["bars"] == 2
 
 
-def test_packed_files_are_read_and_broken_ones_refused(client: APIClient) -> None:
+def test_packed_files_are_read_and_broken_files_refused(client: APIClient) -> None:
     packed = gzip.compress(DAYS.encode())
     assert post(client, CANDLES, sent(packed, "NSE_SBIN.csv.gz", symbol="NSE:SBIN"))["added"] == 2
     cut = sent(packed[:-9], "../../etc/x.csv.gz", symbol="NSE:SBIN")

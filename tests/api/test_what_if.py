@@ -100,7 +100,7 @@ def test_a_repeated_request_with_its_key_is_simulated_and_stored_once(
 
 
 @pytest.mark.parametrize("limits", [{"backtests": 1}, {"backtestBytes": 1}])
-def test_a_full_quota_refuses_to_store_alone(
+def test_a_full_quota_refuses_only_storing(
     api: Api, alice: User, original: Backtest, settings: LazySettings, limits: dict[str, int]
 ) -> None:
     settings.QUOTAS = {**settings.QUOTAS, **limits}
@@ -125,7 +125,7 @@ def test_stored_requests_count_in_the_users_queued_seconds(
     assert client.post(path_of(original), WIDER).status_code == 200
 
 
-def test_null_takes_a_field_away(api: Api, alice: User, original: Backtest) -> None:
+def test_null_removes_a_field(api: Api, alice: User, original: Backtest) -> None:
     assert "takeProfit" in original.configuration["exitConditions"]
     body = api(alice).post(path_of(original), {"exitConditions": {"takeProfit": None}}).json()
     assert any(

@@ -73,7 +73,7 @@ def test_without_a_limit_all_are_kept(alice: User) -> None:
     assert (len(left()), marked()) == (2, set())
 
 
-def test_old_ones_are_deleted_at_their_age_and_a_week_after_the_warning(
+def test_old_backtests_are_deleted_at_their_age_and_a_week_after_the_warning(
     alice: User, settings: Settings
 ) -> None:
     settings.BACKTEST_KEEP_DAYS = 30

@@ -54,7 +54,7 @@ def test_a_heat_map_labels_its_cells(further: str, sentence: str) -> None:
     assert [shape.css for shape in lead.drawing.shapes][:4] == ["gain", "gain", "missing", "loss"]
 
 
-def test_a_best_set_without_good_neighbours_stands_alone() -> None:
+def test_a_best_set_without_good_neighbours_is_called_isolated() -> None:
     lead = parameters_drawing(*search(plateau=[[0, 0]]))
     assert "It stands alone" in lead.sentence
 

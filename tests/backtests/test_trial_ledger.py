@@ -77,7 +77,7 @@ def test_a_repeated_trial_counts_once(alice: User) -> None:
     assert TrialRecord.objects.count() == 1
 
 
-def test_other_numbers_count_whatever_the_algorithm(alice: User) -> None:
+def test_other_numbers_count_for_any_algorithm(alice: User) -> None:
     first, other = (completed(alice, with_stop(alice, stop)) for stop in (2, 0.3))
     trials = trial_ledger.trials_of(first, days=DAYS)
     assert trials.tried == 2

@@ -70,7 +70,7 @@ def test_a_probe_is_never_refused(path: str) -> None:
 
 
 @pytest.mark.django_db
-def test_clients_behind_a_trusted_proxy_are_told_apart(settings: Settings) -> None:
+def test_clients_behind_a_trusted_proxy_count_separately(settings: Settings) -> None:
     settings.TRUSTED_PROXIES = [ip_network("198.51.100.7")]
     for number in range(5):
         headers = {"X-Forwarded-For": f"192.0.2.{number}"}

@@ -103,7 +103,7 @@ def test_user_input_stays_text(browse: Browse, alice: User, text: str) -> None:
     assert text not in refused or text.startswith("{{")
 
 
-def test_no_script_and_no_style_stands_in_a_template() -> None:
+def test_templates_contain_no_script_and_no_style() -> None:
     templates = list(Path("apps/console/templates").rglob("*.html"))
     assert templates
     for template in templates:

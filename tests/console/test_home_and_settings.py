@@ -47,7 +47,7 @@ def test_the_settings_change_the_profile_and_end_sessions(browse: Browse, alice:
     assert client.get("/app/settings/webhooks/0").status_code == 404
 
 
-def test_alerts_and_drift_are_told_on_the_first_page(browse: Browse, alice: User) -> None:
+def test_alerts_and_drift_are_shown_on_the_first_page(browse: Browse, alice: User) -> None:
     client = browse(alice)
     run = start(stopped_algorithm(alice))
     emit(alice, run.algorithm_id, type=EventType.PERFORMANCE_ALERT)

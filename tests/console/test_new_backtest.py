@@ -84,7 +84,7 @@ def test_each_kind_of_backtest_is_submitted(
     assert parameters == ([PERIOD] if kind in searches else [])
 
 
-def test_the_sets_and_the_time_are_told_as_parameters_are_picked(
+def test_the_sets_and_the_time_are_shown_as_parameters_are_picked(
     client: Client, address: str
 ) -> None:
     WorkSpeed.objects.create(kind=BacktestKind.OPTIMIZATION, seconds=7200, units=7 * 500)

@@ -105,7 +105,7 @@ ELSEWHERE = {
     ),
     "I30 blanks around a password": "api.test_sign_up.test_blanks_around_a_password_belong_to_it",
     "I34 unknown, wrong, switched off": (
-        "api.test_log_in.test_unknown_wrong_and_switched_off_are_told_the_same"
+        "api.test_log_in.test_unknown_wrong_and_disabled_get_the_same_response"
     ),
     "J01 start of a draft": (
         "api.test_start_algorithm.test_starting_a_draft_lists_its_missing_fields"

@@ -361,7 +361,7 @@ KINDS_OF_EXITS = [
 
 
 @pytest.mark.parametrize(("part", "kind"), KINDS_OF_EXITS)
-def test_what_an_exit_requires_is_what_the_engine_requires(part: str, kind: str) -> None:
+def test_exits_require_the_fields_that_the_engine_requires(part: str, kind: str) -> None:
     whole = SCHEMAS[kind]["examples"][0]
     if part == "trailingStop":
         whole = {**whole, "enabled": False}  # an unfinished one

@@ -40,7 +40,9 @@ def test_every_route_that_is_not_public_needs_a_token(api: Api, method: str, pat
 
 
 @pytest.mark.parametrize("path", sorted({path for _, path in routes()}))
-def test_a_wrong_method_is_refused_with_the_right_ones(api: Api, alice: User, path: str) -> None:
+def test_a_wrong_method_is_refused_with_the_allowed_methods(
+    api: Api, alice: User, path: str
+) -> None:
     response = api(alice).generic("PROPFIND", path)
     assert_error(response, 405, "VALIDATION_ERROR", reason="method_not_allowed")
     allowed = {method.strip().lower() for method in response["Allow"].split(",")}

@@ -13,7 +13,7 @@ ENOUGH = 2**60  # bytes: more than any disk has free
 
 
 @pytest.mark.django_db
-def test_writes_are_refused_and_reads_go_on(settings: Settings, api: Api) -> None:
+def test_writes_are_refused_and_reads_continue(settings: Settings, api: Api) -> None:
     settings.DISK_RESERVE = ENOUGH
     refused = api().post("/api/auth/login", {})
     assert_error(refused, 503, "SERVICE_UNAVAILABLE", reason="disk_full", retryAfter=5)

@@ -28,7 +28,7 @@ def test_a_foreign_host_header_is_refused_in_the_envelope(client: Client, host: 
     assert_error(response, 400, "VALIDATION_ERROR", reason="bad_request")
 
 
-def test_a_wrong_method_names_the_right_ones(client: Client) -> None:
+def test_a_wrong_method_gets_the_allowed_methods(client: Client) -> None:
     response = client.delete("/api/auth/login")
     assert_error(response, 405, "VALIDATION_ERROR", reason="method_not_allowed")
     assert "POST" in response["Allow"]

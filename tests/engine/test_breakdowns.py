@@ -78,7 +78,7 @@ def test_periods_have_the_trades_that_ended_in_them_and_the_return_of_equity(gro
     assert [year["returnPercentage"] for year in groups["byYear"]] == pytest.approx([10, -100 / 11])
 
 
-def test_days_are_indias_and_weeks_are_told_by_their_mondays(groups: Any) -> None:
+def test_days_are_indias_and_weeks_are_named_by_their_mondays(groups: Any) -> None:
     days = {"2023-12-01": 50, "2023-12-29": 0, "2024-01-01": -50, "2024-02-06": 0}
     assert profits(groups["byDay"]) == days
     weeks = {"2023-11-27": 50, "2023-12-25": 0, "2024-01-01": -50, "2024-02-05": 0}

@@ -25,7 +25,7 @@ def errors(*parameters: Parameter, steps: Any = None) -> list[tuple[str, str, ob
     return [(error.field, error.message, error.value) for error in errors]
 
 
-def test_values_are_decimal_and_whole_ones_are_whole() -> None:
+def test_values_are_decimal_and_whole_numbers_stay_whole() -> None:
     made = parameter(STOP, 0.1, 0.35, 0.1)
     assert [made.value(i) for i in range(made.count)] == [0.1, 0.2, 0.3]
     made = parameter(STOP, 1, 2, 0.25)

@@ -9,7 +9,7 @@ from tests.engine.bar_table import play
 
 
 @pytest.mark.parametrize("order", [AT_MARKET, AT_LIMIT, AT_STOP])
-def test_nobody_sells_at_the_upper_nor_buys_at_the_lower(order: int) -> None:
+def test_no_sale_at_the_upper_and_no_purchase_at_the_lower_circuit(order: int) -> None:
     bought = """
         1 | 110 110 110 110 | long |
         2 | 110 110 110 110 | {}   | {}

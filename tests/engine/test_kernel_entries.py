@@ -485,7 +485,7 @@ def test_rule_10_half_a_paisa_goes_up() -> None:
     assert played.trades["charges"].tolist() == [pytest.approx(0.30, abs=1e-12)]
 
 
-def test_rule_10_the_rates_are_those_on_the_day_of_the_fill() -> None:
+def test_rule_10_rates_of_the_day_of_the_fill_apply() -> None:
     schedule = np.concatenate([rates(brokerage=0.01), rates(brokerage=0.02, first_day=2)])
     played = play(
         """

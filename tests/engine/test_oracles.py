@@ -124,7 +124,7 @@ def test_goog_with_a_commission_buys_as_much_as_its_cash_allows(market_data: Pat
     assert system_quality(net_profits(result.trades[:-1])) == pytest.approx(1.584392, abs=1e-4)
 
 
-def test_goog_equity_and_drawdown_are_the_published_ones(goog: SimulationResult) -> None:
+def test_goog_equity_and_drawdown_equal_the_published_figures(goog: SimulationResult) -> None:
     assert goog.performance["finalEquity"] == pytest.approx(81812.37, abs=0.005)
     assert goog.performance["maxDrawdown"] == pytest.approx(32.793662, abs=5e-7)
 
@@ -133,12 +133,12 @@ def test_goog_system_quality_equals_the_published_one(goog: SimulationResult) ->
     assert system_quality(net_profits(goog.trades[:-1])) == pytest.approx(1.945456, abs=5e-7)
 
 
-def test_sbin_equity_and_drawdown_are_the_published_ones(sbin: SimulationResult) -> None:
+def test_sbin_equity_and_drawdown_equal_the_published_figures(sbin: SimulationResult) -> None:
     assert sbin.performance["finalEquity"] == pytest.approx(9671680.0, abs=0.005)
     assert sbin.performance["maxDrawdown"] == pytest.approx(4.995112, abs=5e-7)
 
 
-def test_win_rates_of_the_closed_trades_are_the_published_ones(
+def test_win_rates_of_the_closed_trades_equal_the_published_figures(
     goog: SimulationResult, sbin: SimulationResult
 ) -> None:
     """They divide by all trades there; here a trade without profit or loss is on neither side (rule

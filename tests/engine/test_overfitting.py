@@ -99,7 +99,7 @@ def test_noise_is_a_coin_toss_and_an_edge_is_not_overfitted() -> None:
     assert edge.out_of_sample > 0.2
 
 
-def test_sets_that_never_traded_are_in_the_middle_and_equal_ones_share_their_rank() -> None:
+def test_sets_that_never_traded_rank_in_the_middle_and_equal_sets_share_a_rank() -> None:
     result = overfitting(block_sums(np.zeros((4, 64))))
     assert (result.probability, result.degradation) == (1.0, None)
 

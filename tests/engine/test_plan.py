@@ -84,7 +84,7 @@ def test_orders() -> None:
         assert (plan.order_by, plan.order_offset) == (order, 0.005)
 
 
-def test_a_stop_of_the_risk_parameters_stands_beside_that_of_the_exits() -> None:
+def test_a_plan_has_the_stops_of_both_risk_parameters_and_exits() -> None:
     plan = plan_of(strategy(riskParameters={"stopLoss": 1.0}))
     assert (plan.stop_rate, plan.second_stop_rate) == (0.02, 0.01)
 

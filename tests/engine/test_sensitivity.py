@@ -73,7 +73,7 @@ def test_steps_that_are_not_valid_are_counted_and_not_run() -> None:
     assert len(result.nets) == len(result.neighbours) - len(refused)
 
 
-def test_a_seed_decides_the_random_ones() -> None:
+def test_a_seed_decides_the_random_neighbours() -> None:
     assert looked().neighbours == looked().neighbours
     assert looked().neighbours != looked(seed=2).neighbours
 

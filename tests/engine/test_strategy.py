@@ -621,7 +621,7 @@ def test_a_value_valid_for_some_kind_is_not_refused_before_the_kind_is_known() -
     ]
 
 
-def test_all_faults_are_told_at_once_and_wrong_comes_before_incomplete() -> None:
+def test_all_errors_are_returned_at_once_and_wrong_comes_before_incomplete() -> None:
     steps = complete(basicInfo__timeframe="2h", riskParameters={"maxDailyLoss": -1})
     with pytest.raises(InvalidStrategy) as refused:
         parse(steps)
@@ -631,7 +631,7 @@ def test_all_faults_are_told_at_once_and_wrong_comes_before_incomplete() -> None
     ]
 
 
-def test_ten_thousand_unknown_keys_are_told_a_hundred_times() -> None:
+def test_ten_thousand_unknown_keys_give_a_hundred_errors() -> None:
     exits = complete()["exitConditions"] | {f"key{i}": 1 for i in range(10_000)}
     assert len(read_strategy(complete(exitConditions=exits)).errors) == 100
 

@@ -157,7 +157,7 @@ def accepts_connections(up: Service) -> bool:
     return True
 
 
-def test_a_row_that_stays_locked_is_refused_and_others_go_on(up: Service, alice: Caller) -> None:
+def test_a_row_that_stays_locked_is_refused_and_others_continue(up: Service, alice: Caller) -> None:
     stuck, free = drafted(alice), drafted(alice)
     with up.database() as connection, connection.transaction():
         connection.execute("SELECT FROM algorithms_algorithm WHERE id = %s FOR UPDATE", [stuck])

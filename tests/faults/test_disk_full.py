@@ -68,7 +68,7 @@ def alice(up: Service) -> Caller:
 
 
 @pytest.mark.parametrize("leaving", [100 * MEGABYTE, 0])
-def test_reads_go_on_and_writes_are_told(up: Service, alice: Caller, leaving: int) -> None:
+def test_reads_continue_and_writes_get_an_error(up: Service, alice: Caller, leaving: int) -> None:
     before = up.all_pids()
     filler = fill(up.directory, leaving=leaving)
     read: Counter[tuple[str, int]] = Counter()

@@ -91,7 +91,7 @@ def applied(running: Service) -> set[tuple[str, str]]:
     return {(app, name) for app, name in rows}
 
 
-def test_the_release_before_goes_on_beside_the_new_schema(old: Service) -> None:
+def test_the_previous_release_continues_on_the_new_schema(old: Service) -> None:
     manage(old, "load_candles", "--sample")
     before = applied(old)
     client = Client(f"http://127.0.0.1:{old.port}", print)

@@ -135,7 +135,7 @@ KINDS: Final = [
 
 @needs("nginx")
 @pytest.mark.parametrize(("kind", "path"), KINDS)
-def test_slow_clients_behind_nginx_hold_up_nobody(
+def test_slow_clients_behind_nginx_delay_nobody(
     proxy: int, client: Client, kind: str, path: str
 ) -> None:
     undisturbed = probe(client, proxy)

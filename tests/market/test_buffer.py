@@ -143,7 +143,7 @@ def test_received_bars_do_not_mix_with_adjusted_prices() -> None:
         receive(rising_minutes(f"{DAY} 00:00", 1), "1d")
 
 
-def test_a_file_that_is_loaded_later_stands() -> None:
+def test_a_later_loaded_file_wins() -> None:
     receive(rising_minutes(f"{DAY} 09:15", 10))
     file = rising_minutes(f"{DAY} 09:15", 5, first_price=200)
     done = append(symbol=SBIN, timeframe="1m", candles=file, now=NOW)

@@ -139,7 +139,7 @@ def test_a_broker_is_found_in_any_case_and_an_unknown_broker_is_reported() -> No
     assert rules("NSE:ABC", broker="Some House", charges="none").notes("NSE:ABC") == ()
 
 
-def test_charges_without_a_rate_on_the_first_day_are_told() -> None:
+def test_charges_without_a_rate_on_the_first_day_are_reported() -> None:
     (note,) = rules("NSE:ABC", day=date(2018, 1, 1)).notes("NSE:ABC")
     assert note.message == (
         "On 2018-01-01 the rulebook has no rate for SEBI fee, stamp duty of NSE:ABC."

@@ -133,7 +133,7 @@ def test_a_parquet_file_with_or_without_a_zone(tmp_path: Path, zone: str | None)
         ("MCX:CRUDEOIL24JANFUT", "MCX:CRUDEOIL24JANFUT"),
     ],
 )
-def test_the_instrument_column_tells_the_symbol(
+def test_the_instrument_column_gives_the_symbol(
     tmp_path: Path, name_in_file: str, symbol: str
 ) -> None:
     rows = [f"{row},{name_in_file}" for row in MINUTES]
@@ -317,7 +317,7 @@ def test_a_single_bar_gives_no_timeframe(tmp_path: Path) -> None:
     assert "tell no timeframe" in refusal(tmp_path, MINUTES[0])
 
 
-def test_an_unknown_timeframe_names_the_known_ones(tmp_path: Path) -> None:
+def test_an_unknown_timeframe_names_the_known_timeframes(tmp_path: Path) -> None:
     assert "none of 1m, 5m, 15m" in refusal(tmp_path, *MINUTES, timeframe="3m")
 
 

@@ -33,7 +33,7 @@ def test_bars_come_back_as_they_were_stored() -> None:
     assert are_same_candles(read_all("1m"), bars)
 
 
-def test_bars_that_a_load_replaces_meanwhile_are_read_again(
+def test_bars_replaced_during_a_read_are_read_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     store_candles(SBIN, "1m", rising_minutes("2024-01-31 09:15", 10))
@@ -70,7 +70,7 @@ def test_loading_again_changes_nothing() -> None:
     assert list(CandleChunk.objects.values()) == before
 
 
-def test_overlapping_loads_add_new_bars_and_replace_different_ones() -> None:
+def test_overlapping_loads_add_new_bars_and_replace_changed_bars() -> None:
     store_candles(SBIN, "1m", rising_minutes("2024-01-31 09:15", 10))
     corrected = flat_candles(
         [at("2024-01-31 09:14"), at("2024-01-31 09:15"), at("2024-01-31 09:16")],
@@ -223,7 +223,7 @@ def test_coverage_lists_each_timeframe() -> None:
     ]
 
 
-def test_a_warm_up_holds_as_many_bars_in_session_whatever_lies_outside() -> None:
+def test_a_warm_up_counts_only_bars_in_session() -> None:
     """Each day has 25 bars in its session, and two before it."""
     opens = [at("2024-01-01 09:15") + 86_400 * day for day in range(200) if day % 7 < 5]
     times = [start + 900 * n for start in opens for n in range(-2, 25)]

@@ -68,7 +68,7 @@ def test_prices_stand_on_ticks_and_stay_plausible(held: Held, symbol: str) -> No
 
 
 @pytest.mark.parametrize("symbol", TICKS)
-def test_returns_of_the_shipped_sample_do_not_predict_the_next_ones(
+def test_returns_of_the_shipped_sample_do_not_predict_the_next_returns(
     held: Held, symbol: str
 ) -> None:
     """The limit is looser than in the proofs over many seeds: one of fourteen series may be odd."""

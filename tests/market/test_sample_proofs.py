@@ -66,7 +66,7 @@ def test_no_template_earns_or_loses_before_costs() -> None:
     assert max((sharpe > 2).sum(), (np.abs(profit) > 2).sum()) <= 2
 
 
-def test_returns_do_not_tell_the_next_ones() -> None:
+def test_returns_do_not_predict_the_next_returns() -> None:
     correlated: dict[Series, list[bool]] = {}
     spread: dict[Series, list[bool]] = {}
     for bars in _markets():

@@ -181,7 +181,7 @@ def test_the_command_refuses_all_symbols_and_names_the_option(
 
 
 @pytest.mark.parametrize("option", ["--replace-sample", "--replace"])
-def test_the_command_replaces_the_sample_when_told(
+def test_the_command_replaces_the_sample_on_request(
     sample: Candles, tmp_path: Path, option: str
 ) -> None:
     assert "2 added, 0 held already, 0 replaced, 3 held before" in load(

@@ -77,7 +77,7 @@ def tables() -> list[str]:
     return connection.introspection.table_names()
 
 
-def test_a_restore_brings_everything_back_and_stands_still(tmp_path: Path) -> None:
+def test_a_restored_copy_is_complete_and_inactive(tmp_path: Path) -> None:
     alice = make.user("alice")
     algorithm = make.algorithm(alice, name="Crossing")
     path = back_up(tmp_path)

@@ -124,7 +124,7 @@ def test_the_role_of_the_deployment_changes_neither_schema_nor_audit_log(
                 cursor.execute(statement)
 
 
-def test_a_full_disk_is_a_concern_and_keeps_nobody_from_reading(settings: Settings) -> None:
+def test_a_full_disk_is_reported_and_allows_reads(settings: Settings) -> None:
     settings.DISK_RESERVE = 2**60
     answer = Client().get("/readyz")
     assert (answer.status_code, answer.json()["status"]) == (200, "degraded")

@@ -29,7 +29,7 @@ def test_the_database_refuses_a_contradictory_row(fields: dict[str, Any]) -> Non
         equity("NSE:TCS", **fields)
 
 
-def test_a_symbol_stands_once() -> None:
+def test_a_symbol_is_unique() -> None:
     equity("NSE:TCS")
     with pytest.raises(IntegrityError), transaction.atomic():
         equity("NSE:TCS")

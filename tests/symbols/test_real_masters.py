@@ -47,7 +47,7 @@ def seed(path: Path) -> tuple[master_import.MasterImport, float]:
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.django_db
-def test_every_master_comes_in_and_its_counts_add_up(market_data: Path) -> None:
+def test_every_master_is_imported_and_its_counts_add_up(market_data: Path) -> None:
     for name, (rows, carried) in MASTERS.items():
         brought, seconds = seed(market_data / name)
         refused = sum(brought.master.rejections.counts.values())

@@ -38,7 +38,7 @@ def test_the_oldest_known_hold_for_the_time_before() -> None:
     assert dated_lots() == [("2024-01-01", 65)]
 
 
-def test_without_dated_ones_the_instrument_s_own_hold() -> None:
+def test_without_dated_terms_the_instruments_own_terms_hold() -> None:
     equity("NSE:NIFTY", lot_size=40, tick_size=Decimal("0.05"))
     assert dated_lots() == [("2024-01-01", 40)]
 

@@ -74,7 +74,7 @@ def minutes_file(folder: Path) -> Path:
     return write_file(folder, text, "SBIN_1m.csv")
 
 
-def test_candles_of_a_file_come_in(tmp_path: Path) -> None:
+def test_candles_of_a_file_are_fed(tmp_path: Path) -> None:
     path = minutes_file(tmp_path)
     feed(path, "--symbols", SBIN, "--to", "2026-10-29T09:20:00+05:30", "--speed", "max")
     assert BufferedCandle.objects.count() == len(seen()) == 5
@@ -220,7 +220,7 @@ def test_bars_before_today_are_folded() -> None:
 
 
 @pytest.mark.parametrize("files", [False, True])
-def test_a_replay_goes_on_after_the_database_was_away(
+def test_a_replay_continues_after_the_database_was_away(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, files: bool
 ) -> None:
     """The connection is cut before one step and after another has committed unseen."""

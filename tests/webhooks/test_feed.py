@@ -98,7 +98,7 @@ def test_events_of_one_algorithm_keep_their_order_under_any_clocks(alice: User) 
     assert [event.sequence for event in events] == [1, 2, 3]
 
 
-def test_positions_go_on_when_old_events_are_gone(alice: User) -> None:
+def test_positions_continue_when_old_events_are_gone(alice: User) -> None:
     emit(alice)
     assert feed.last_position(alice.pk) == 1
     Event.objects.all().delete()

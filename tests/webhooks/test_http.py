@@ -134,7 +134,7 @@ def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch
     assert proxy.connections == 0
 
 
-def test_a_port_where_nobody_listens_refuses() -> None:
+def test_a_port_without_a_listener_refuses() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
     assert post(f"http://127.0.0.1:{port}/").error == Failure.REFUSED

@@ -57,7 +57,7 @@ def test_a_rolled_back_event_leaves_no_gap(alice: User) -> None:
     assert sequences() == [1, 2]
 
 
-def test_the_count_goes_on_when_old_events_are_gone(alice: User) -> None:
+def test_the_count_continues_when_old_events_are_gone(alice: User) -> None:
     write(alice)
     Event.objects.all().delete()
     assert write(alice).sequence == 2

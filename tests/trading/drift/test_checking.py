@@ -152,7 +152,7 @@ def test_a_session_entered_midway_is_not_compared(
     assert check() == {f"2026-06-0{day}": [] for day in (1, 2, 3)}
 
 
-def test_a_last_bar_without_its_last_minute_is_the_one_that_was_used(alice: User) -> None:
+def test_a_last_bar_without_its_last_minute_is_compared_as_used(alice: User) -> None:
     symbol, runner = SYMBOLS[0], Runner()
     minutes = [FIRST + 60 * n for n in range(374)]
     store_bars({symbol: flat_candles(minutes, 101.0)}, "1m")

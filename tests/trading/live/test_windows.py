@@ -139,7 +139,7 @@ def test_stored_days_come_before_days_made_of_rows(alice: User) -> None:
     assert not enters(run, start=FIRST, end=FIRST + 4 * DAY)
 
 
-def test_prices_of_days_that_came_adjusted_leave_those_of_minutes_to_be_adjusted(
+def test_adjusted_daily_prices_leave_minutes_to_be_adjusted(
     alice: User,
 ) -> None:
     split(date(2026, 6, 1))

@@ -125,7 +125,9 @@ def test_the_migrated_schema_equals_a_fresh_one(transactional_db: None) -> None:
 
 
 @pytest.mark.slow
-def test_audit_records_of_release_1_0_are_kept_and_their_ids_go_on(transactional_db: None) -> None:
+def test_audit_records_of_release_1_0_are_kept_and_their_ids_continue(
+    transactional_db: None,
+) -> None:
     with database_of(RELEASE):
         with connection.cursor() as cursor:
             cursor.execute("SELECT * FROM core_auditrecord ORDER BY id")
