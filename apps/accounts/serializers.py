@@ -152,7 +152,7 @@ class ProfileChangeSerializer(AccountBodySerializer):
         max_length=_MAX_NAME,
         required=False,
         allow_blank=True,
-        help_text="Shown to other users beside public templates.",
+        help_text="The name that other users see with public templates.",
     )
 
 
@@ -239,7 +239,7 @@ class KnownUserSerializer(IdentitySerializer):
 class ProfileSerializer(KnownUserSerializer):
     """The user who calls."""
 
-    displayName = CharField(help_text="Shown to other users beside public templates.")
+    displayName = CharField(help_text="The name that other users see with public templates.")
     createdAt = MomentField()
 
 

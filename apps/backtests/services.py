@@ -101,16 +101,14 @@ class BacktestAlreadyEnded(ServiceError):
     """The backtest has ended and cannot be cancelled."""
 
     code = Code.UNPROCESSABLE_ENTITY
-    message = (
-        "The backtest is {currentStatus}; only one that is queued or running can be cancelled."
-    )
+    message = "The backtest is {currentStatus}; only a queued or running one can be cancelled."
 
 
 class BacktestNotFailed(ServiceError):
     """The backtest did not fail and cannot be retried."""
 
     code = Code.UNPROCESSABLE_ENTITY
-    message = "The backtest is {currentStatus}; only one that failed can be tried again."
+    message = "The backtest is {currentStatus}; only a failed one can be tried again."
 
 
 @limits.counted_by(Resource.BACKTESTS)

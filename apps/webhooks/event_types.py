@@ -155,7 +155,7 @@ EVENT_SCHEMAS: Final[Mapping[EventType, EventSchema]] = {
         "It takes no new entries.", "paused", "active", "paused"
     ),
     EventType.ALGORITHM_ERROR: _status_changed(
-        "It cannot go on; `reason` says why.", "error", "active", "no bars for 10 x 5m"
+        "It cannot continue; `reason` says why.", "error", "active", "no bars for 10 x 5m"
     ),
     EventType.TRADE_EXECUTED: EventSchema(
         "An order was filled.",

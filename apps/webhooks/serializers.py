@@ -114,7 +114,7 @@ class WebhookSerializer(AnswerSerializer):
     url = CharField()
     events = ChoiceSetField(choices=_TYPES)
     description = CharField()
-    status = ChoiceField(choices=SETTABLE, help_text="Nothing is sent to one that is disabled.")
+    status = ChoiceField(choices=SETTABLE, help_text="A disabled webhook receives nothing.")
     disabledReason = ChoiceField(
         choices=DisabledReason,
         allow_null=True,

@@ -73,7 +73,7 @@ def test_algorithms_neither_start_nor_resume(api: Api, alice: User) -> None:
     path = f"/api/trading/algorithms/{stopped_algorithm(alice).pk}/start"
     begin()
     assert_error(api(alice).post(path), 503, "SERVICE_UNAVAILABLE", reason="quiet_start")
-    assert "go on" in end()
+    assert "continue" in end()
     assert api(alice).post(path).status_code == 200
 
 

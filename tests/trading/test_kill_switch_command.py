@@ -27,7 +27,7 @@ def test_the_command_halts_and_resumes_trading(api: Api, alice: User) -> None:
     path = f"/api/trading/algorithms/{stopped_algorithm(alice).pk}/start"
     assert "halted for everybody since" in turn("on")
     assert_error(api(alice).post(path), 503, "SERVICE_UNAVAILABLE", reason="global_kill_switch")
-    assert "goes on" in turn("off")
+    assert "continues" in turn("off")
     assert api(alice).post(path).status_code == 200
 
 

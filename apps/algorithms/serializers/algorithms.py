@@ -139,7 +139,7 @@ def metric_help(name: str) -> str:
 
 
 def _step(name: str) -> ObjectField:
-    return ObjectField(help_text=f"The step {name}, as it was sent.")
+    return ObjectField(help_text=f"The step {name} as sent.")
 
 
 def _stored_steps(sources: Mapping[str, str]) -> dict[str, ObjectField]:

@@ -68,7 +68,7 @@ class NotCompleted(ServiceError):
     """The backtest has no result."""
 
     code = Code.UNPROCESSABLE_ENTITY
-    message = "The backtest is {currentStatus}; only one that is completed has a result."
+    message = "The backtest is {currentStatus}; only a completed one has a result."
 
 
 def fetch_completed(*, owner: User, backtest_id: str) -> Backtest:

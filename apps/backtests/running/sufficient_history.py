@@ -52,7 +52,7 @@ class TooLittleCoverage(ServiceError):
     code = Code.INSUFFICIENT_DATA
     message = (
         "{symbol} has bars on {heldSessions} of the {sessionsSince} sessions of this range since"
-        " {since}, the first day that is held of it; {minimumPercentage} % are needed."
+        " {since}, its first stored day; {minimumPercentage} % are needed."
     )
 
 

@@ -280,8 +280,10 @@ class BacktestSerializer(AnswerSerializer):
     kind = ChoiceField(choices=BacktestKind, help_text=_KIND_HELP)
     status = ChoiceField(
         choices=BacktestStatus,
-        help_text="`queued` and `running` go on; `completed` has a result, `failed` an `error`,"
-        " `cancelled` neither.",
+        help_text=(
+            "`queued` and `running` continue; `completed` has a result, `failed` an `error`,"
+            " `cancelled` neither."
+        ),
     )
     progress = IntegerField(min_value=0, max_value=100, help_text="Percent.")
     estimatedSeconds = FloatField(
@@ -369,7 +371,8 @@ class TradeSerializer(DocumentSerializer):
     profit = NumberField(help_text="Net of charges.")
     returnPercentage = NumberField(help_text="Percent of the value at entry, after charges.")
     bars = IntegerField(
-        min_value=0, help_text="The bars it was held, including the bar of its entry."
+        min_value=0,
+        help_text=("The number of bars in the position, including the bar of its entry."),
     )
     maxAdverseExcursion = NumberField(
         allow_null=True,

@@ -21,7 +21,7 @@ class OtherFile(ServiceError):
     """The uploaded file differs from the checked file."""
 
     code = Code.CONFLICT
-    message = "{file} was not checked as it is: it or its options have changed. Check it first."
+    message = "{file} or its options have changed since the check. Check it again first."
 
 
 @dataclass(frozen=True, slots=True)

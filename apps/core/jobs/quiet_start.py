@@ -43,7 +43,7 @@ def postpones(job: str, *, queue: str, arguments: Mapping[str, JSONValue]) -> bo
 
 @transaction.atomic
 def end_quiet_start(*, operator: audit.Actor, reason: str, now: datetime) -> None:
-    """Let trading, webhooks and mails go on. Raises NoQuietStart."""
+    """Let trading, webhooks and mails continue. Raises NoQuietStart."""
     rows = list(QuietStart.objects.select_for_update().filter(ended_at=None))
     if not rows:
         raise NoQuietStart

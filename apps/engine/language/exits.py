@@ -27,7 +27,9 @@ class PercentageStop(StrictModel):
 
     type: Literal["percentage"]
     percentage: Percentage = Field(
-        description="Distance of the stop in percent of the average entry price; 0.5 means 0.5 %."
+        description=(
+            "The distance of the stop in percent of the average entry price; 0.5 means 0.5 %."
+        )
     )
 
 
@@ -36,7 +38,8 @@ class PointsStop(StrictModel):
 
     type: Literal["points"]
     points: Points = Field(
-        description="Distance of the stop from the average entry price, in rupees.", examples=[5]
+        description="The distance of the stop from the average entry price, in rupees.",
+        examples=[5],
     )
 
 
@@ -53,8 +56,10 @@ class RiskRewardTarget(StrictModel):
 
     type: Literal["risk_reward"]
     ratio: Ratio = Field(
-        description="How many times as far as the stop the target is. Needs a stop loss, here or in"
-        " riskParameters."
+        description=(
+            "The distance of the target as a multiple of the stop's. It needs a stop loss,"
+            " here or in riskParameters."
+        )
     )
 
 
@@ -63,7 +68,8 @@ class PercentageTarget(StrictModel):
 
     type: Literal["percentage"]
     percentage: LargePercent = Field(
-        description="Distance of the target in percent of the average entry price.", examples=[1.5]
+        description="The distance of the target in percent of the average entry price.",
+        examples=[1.5],
     )
 
 
@@ -72,7 +78,8 @@ class PointsTarget(StrictModel):
 
     type: Literal["points"]
     points: Points = Field(
-        description="Distance of the target from the average entry price, in rupees.", examples=[10]
+        description="The distance of the target from the average entry price, in rupees.",
+        examples=[10],
     )
 
 
@@ -92,12 +99,15 @@ class _Trail(StrictModel):
     """
 
     enabled: bool = Field(
-        description="Whether it is used; one that is not may be left unfinished.", examples=[True]
+        description="Whether the trailing stop is used; an unused one may be incomplete.",
+        examples=[True],
     )
     activationThreshold: Annotated[float, Field(ge=0, le=1000)] = Field(
         0.0,
-        description="How far, in percent, the best price must have gone past the average entry"
-        " before the stop follows it; 0: from the entry on.",
+        description=(
+            "The gain in percent, from the average entry to the best price, at which the"
+            " stop starts to follow; 0: from the entry on."
+        ),
     )
 
 
@@ -107,7 +117,9 @@ class PercentageTrail(_Trail):
     type: Literal["percentage"] = "percentage"
     percentage: Maybe[Percentage] = Field(
         None,
-        description="Distance in percent of the best price since the entry. Needed when enabled.",
+        description=(
+            "The distance in percent of the best price since the entry. Needed when enabled."
+        ),
         examples=[1],
     )
 
@@ -124,7 +136,9 @@ class PointsTrail(_Trail):
     type: Literal["points"]
     points: Maybe[Points] = Field(
         None,
-        description="Distance from the best price since the entry, in rupees. Needed when enabled.",
+        description=(
+            "The distance from the best price since the entry, in rupees. Needed when enabled."
+        ),
         examples=[5],
     )
 
@@ -168,43 +182,53 @@ class ExitConditions(StrictModel):
 
     conditions: AnyConditions = Field(
         (),
-        description="Conditions that close a position at its next open, up to 20. They are written"
-        " for the side that entries are written for, mirrored for the other, and not confirmed.",
+        description=(
+            "Up to 20 conditions that close a position at its next open. They are written"
+            " for the same side as the entries, mirrored for the other, and not confirmed."
+        ),
     )
     logicalOperator: LogicalOperator = Field(
         "AND", description="`AND`: all conditions must be true. `OR`: one is enough."
     )
     stopLoss: Maybe[StopLoss] = Field(
         None,
-        description="The loss at which a position is closed. Where riskParameters has one too, the"
-        " tighter of the two holds.",
+        description=(
+            "The loss that closes a position. If riskParameters has one too, the tighter"
+            " of the two holds."
+        ),
     )
-    takeProfit: Maybe[TakeProfit] = Field(
-        None, description="The profit at which a position is closed."
-    )
+    takeProfit: Maybe[TakeProfit] = Field(None, description="The profit that closes a position.")
     trailingStop: Maybe[TrailingStop] = Field(
         None,
-        description="A stop that follows the best price since the entry, and never moves back. Its"
-        " type is percentage unless it says otherwise.",
+        description=(
+            "A stop that follows the best price since the entry, and never moves back. Its"
+            " default type is percentage."
+        ),
         examples=[{"enabled": True, "type": "percentage", "percentage": 1}],
     )
     squareOffTime: Maybe[TimeOfDay] = Field(
         None,
-        description="HH:MM in exchange time: at the first bar that starts then or later, positions"
-        " are closed, and none is opened for the rest of the day. Intraday products have one by"
-        " default, 15 minutes before the session's close.",
+        description=(
+            "HH:MM in exchange time. The first bar that starts then or later closes all"
+            " positions, and no entry follows for the rest of the day. Intraday products"
+            " have one by default, 15 minutes before the session's close."
+        ),
         examples=["15:15"],
     )
     maxHoldingCandles: Maybe[Annotated[int, Field(ge=1, le=1_000_000), Whole]] = Field(
         None,
-        description="Candles that a position is held for, that of the entry counted; it is closed"
-        " at the open after them.",
+        description=(
+            "The number of candles to hold a position, including the entry's; it is closed"
+            " at the open after them."
+        ),
         examples=[12],
     )
     exitOnOppositeSignal: Maybe[bool] = Field(
         None,
-        description="Whether a signal of the other side closes a position. Absent: true where both"
-        " sides are traded, else false.",
+        description=(
+            "Whether a signal of the other side closes a position. Absent: true if both"
+            " sides are traded, else false."
+        ),
         examples=[True],
     )
 

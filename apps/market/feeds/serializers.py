@@ -116,14 +116,14 @@ _CANDLES_OF_MANY_EXAMPLE: Final = {
 class ClosedCandlesSerializer(SymbolCandlesSerializer):
     """Closed candles of one symbol."""
 
-    timeframe = ChoiceField(choices=tuple(TIMEFRAMES), help_text="How long a candle is.")
+    timeframe = ChoiceField(choices=tuple(TIMEFRAMES), help_text="The length of a candle.")
     replaceSample = FlagField(default=False, help_text=_REPLACE_SAMPLE_HELP)
 
 
 class ClosedCandlesOfManySerializer(StrictSerializer):
     """Closed candles of several symbols."""
 
-    timeframe = ChoiceField(choices=tuple(TIMEFRAMES), help_text="How long a candle is.")
+    timeframe = ChoiceField(choices=tuple(TIMEFRAMES), help_text="The length of a candle.")
     series = SeriesField(help_text=f"Each symbol once; at most {MOST_CANDLES:,} candles in all.")
     replaceSample = FlagField(default=False, help_text=_REPLACE_SAMPLE_HELP)
 
@@ -263,19 +263,30 @@ class ReceivedCandlesSerializer(AnswerSerializer):
     """The result for the candles of one symbol."""
 
     symbol = CharField(help_text="EXCHANGE:SYMBOL")
-    timeframe = ChoiceField(choices=tuple(TIMEFRAMES), help_text="How long a candle is.")
-    received = IntegerField(min_value=0, help_text="Each is added, repeated, changed or refused.")
-    added = IntegerField(min_value=0, help_text="Not held before.")
+    timeframe = ChoiceField(choices=tuple(TIMEFRAMES), help_text="The length of a candle.")
+    received = IntegerField(
+        min_value=0,
+        help_text=("The number of sent candles; each is added, repeated, changed or refused."),
+    )
+    added = IntegerField(min_value=0, help_text="The number of new candles.")
     repeated = IntegerField(
-        min_value=0, help_text="Held already with the same values, or sent twice."
+        min_value=0, help_text="The number of candles stored with the same values, or sent twice."
     )
     changed = IntegerField(
-        min_value=0, help_text="Held already with other values; these stand now."
+        min_value=0, help_text="The number of stored candles that got other values."
     )
-    late = IntegerField(min_value=0, help_text="Added before the newest that was held.")
-    outOfOrder = IntegerField(min_value=0, help_text="Sent after one that starts later.")
-    offSession = IntegerField(min_value=0, help_text="Outside the hours of the session, and taken.")
-    sampleDropped = IntegerField(min_value=0, help_text="Bars of a generated sample that made way.")
+    late = IntegerField(
+        min_value=0, help_text=("The number of candles added before the newest stored one.")
+    )
+    outOfOrder = IntegerField(
+        min_value=0, help_text=("The number of candles sent after one that starts later.")
+    )
+    offSession = IntegerField(
+        min_value=0, help_text=("The number of stored candles outside the hours of the session.")
+    )
+    sampleDropped = IntegerField(
+        min_value=0, help_text=("The number of removed bars of a generated sample.")
+    )
     refused = RefusedCandleSerializer(many=True, help_text="The rejected candles.")
 
     def to_representation(self, instance: tuple[str, CandleBatch, IntakeCounts]) -> dict[str, Any]:
@@ -305,7 +316,7 @@ class ReceivedCandlesSerializer(AnswerSerializer):
 class ReceivedCandlesOfManySerializer(AnswerSerializer):
     """The results for the candles of several symbols, in the order sent."""
 
-    timeframe = ChoiceField(choices=tuple(TIMEFRAMES), help_text="How long a candle is.")
+    timeframe = ChoiceField(choices=tuple(TIMEFRAMES), help_text="The length of a candle.")
     series = ReceivedCandlesSerializer(many=True, help_text="The result for each symbol.")
 
 

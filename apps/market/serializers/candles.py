@@ -119,7 +119,7 @@ class CandlesQuery(RangeQuery):
     """The candles to list."""
 
     symbol = ParsedSymbolField(exact=True, help_text="EXCHANGE:SYMBOL")
-    timeframe = ChoiceField(choices=TIMEFRAMES, help_text="How long a candle is.")
+    timeframe = ChoiceField(choices=TIMEFRAMES, help_text="The length of a candle.")
     limit = QueryIntegerField(
         max_value=MAX_CANDLES, default=DEFAULT_CANDLES, help_text="How many at most."
     )
@@ -196,7 +196,7 @@ class CandlesSerializer(AnswerSerializer):
     """
 
     symbol = CharField(help_text="EXCHANGE:SYMBOL")
-    timeframe = ChoiceField(choices=TIMEFRAMES, help_text="How long a candle is.")
+    timeframe = ChoiceField(choices=TIMEFRAMES, help_text="The length of a candle.")
     candles = CandlesField(help_text="Oldest first.")
     dates = serializers.ListField(
         child=DateField(),
@@ -277,7 +277,7 @@ class SessionCoverageSerializer(AnswerSerializer):
     symbol = SymbolField(help_text="EXCHANGE:SYMBOL")
     bars = IntegerField(
         min_value=0,
-        help_text="Bars of the range; in the review of an algorithm, all that are held.",
+        help_text="The bars of the range; in the review of an algorithm, all stored bars.",
     )
     firstBar = MomentField(allow_null=True, help_text="The start of the first bar.")
     lastBar = MomentField(allow_null=True, help_text="The start of the last bar.")
@@ -286,7 +286,7 @@ class SessionCoverageSerializer(AnswerSerializer):
     percentage = NumberField(
         allow_null=True, help_text="Held sessions in percent of `sessions`; null without any."
     )
-    since = DateField(allow_null=True, help_text="The first day that is held of the symbol.")
+    since = DateField(allow_null=True, help_text="The first stored day of the symbol.")
     sessionsSince = IntegerField(
         min_value=0,
         help_text="Sessions of the range from `since` on: a backtest needs the percentage of them"

@@ -140,9 +140,9 @@ class CandleUploadSerializer(AnswerSerializer):
         help_text="The fingerprint of the file and its options; send it as `checked` to store them."
     )
     files = CandleFileReportSerializer(many=True, help_text="The file, or the files of an archive.")
-    added = IntegerField(source="counts.added", help_text="Candles that were not held.")
-    repeated = IntegerField(source="counts.repeated", help_text="Candles that are held already.")
-    replaced = IntegerField(source="counts.replaced", help_text="Candles held with other prices.")
+    added = IntegerField(source="counts.added", help_text="New candles.")
+    repeated = IntegerField(source="counts.repeated", help_text="Candles that are already stored.")
+    replaced = IntegerField(source="counts.replaced", help_text="Candles stored with other prices.")
     dropped = IntegerField(
         source="counts.dropped",
         help_text="Candles that made room: of a generated sample, or by `replace`.",

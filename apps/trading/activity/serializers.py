@@ -294,7 +294,8 @@ class ExecutedTradeSerializer(AnswerSerializer):
     profit = FloatField(help_text="Net of charges.")
     returnPercentage = FloatField(help_text="Percent of the value at entry, after charges.")
     bars = IntegerField(
-        min_value=0, help_text="The bars it was held, including the bar of its entry."
+        min_value=0,
+        help_text=("The number of bars in the position, including the bar of its entry."),
     )
 
     def to_representation(self, instance: Trade) -> dict[str, Any]:

@@ -108,7 +108,7 @@ def _obstacle(verdict: SymbolCheck, *, live: bool) -> str | None:
 def _warnings(verdicts: Iterable[SymbolCheck]) -> Iterable[Fault]:
     for index, verdict in enumerate(verdicts):
         if verdict.type == Type.INDEX:
-            message = f"{verdict.symbol} is an index: it trades on paper alone."
+            message = f"{verdict.symbol} is an index: it trades only on paper."
             yield Fault(f"basicInfo.symbols[{index}]", message)
 
 

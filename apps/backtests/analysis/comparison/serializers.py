@@ -151,7 +151,7 @@ class BacktestComparisonSerializer(AnswerSerializer):
     )
     returns = PairedReturnsSerializer(
         allow_null=True,
-        help_text=f"Null where they have fewer than {LEAST_COMMON_DAYS} days in common.",
+        help_text=f"Null if they have fewer than {LEAST_COMMON_DAYS} days in common.",
     )
     verdict = CharField(help_text="Whether one was better, in a sentence.")
     notExamined = serializers.ListField(

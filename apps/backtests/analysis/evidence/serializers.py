@@ -101,7 +101,7 @@ class EvidenceSerializer(AnswerSerializer):
 
     status = ChoiceField(
         choices=EvidenceStatus,
-        help_text="`queued` and `running` go on; `ready` has a verdict, `failed` an `error`.",
+        help_text="`queued` and `running` continue; `ready` has a verdict, `failed` an `error`.",
     )
     requestedAt = MomentField()
     completedAt = MomentField(allow_null=True, help_text="When it was ready, or failed.")

@@ -43,7 +43,7 @@ class NotAReproduction(ServiceError):
     """The backtest does not repeat another one, or the other one is deleted."""
 
     code = Code.UNPROCESSABLE_ENTITY
-    message = "The backtest does not reproduce another one that is still there."
+    message = "The backtest reproduces no other one, or the other one was deleted."
 
 
 @dataclass(frozen=True, slots=True)

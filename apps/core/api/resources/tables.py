@@ -122,7 +122,7 @@ def whole_list(request: Request, *, instead_of: Sequence[str]) -> bool:
             raise InvalidInput(Fault(name, "is not given together with whole"))
     if not isinstance(request.accepted_renderer, TableRenderer):
         raise InvalidInput(
-            Fault("whole", f"is given with `Accept: text/csv` or `Accept: {ARROW}` alone")
+            Fault("whole", f"is allowed only with `Accept: text/csv` or `Accept: {ARROW}`")
         )
     return True
 

@@ -93,7 +93,7 @@ def _blocks(
     source: ListSource, serializer: type[StrictSerializer]
 ) -> Iterator[list[dict[str, Any]]]:
     """Yield the rows of a list, rendered, some at a time. Each part is a query of its own, as
-    another thread may ask for it; a list that grows goes on after the last row.
+    another thread may ask for it; a growing list continues after the last row.
     """
     rows, first = source.rows if isinstance(source, GrowingList) else source, 0
     while block := list(rows[first : first + ROWS_PER_PART]):

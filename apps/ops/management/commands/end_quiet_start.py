@@ -12,8 +12,8 @@ from apps.core.errors import ServiceError
 
 class Command(BaseCommand):
     help = (
-        "Let trading, webhooks and mails of a restored copy go on. First make sure that the service"
-        " that was backed up runs no more: both would do the same."
+        "Let trading, webhooks and mails of a restored copy continue. First make sure that the"
+        " backed-up service no longer runs: both would do the same."
     )
     requires_system_checks = []
 
@@ -26,4 +26,4 @@ class Command(BaseCommand):
             jobs.end_quiet_start(operator=operator, reason=reason, now=timezone.now())
         except ServiceError as refusal:
             raise CommandError(str(refusal)) from None
-        self.stdout.write("Trading, webhooks and mails go on.")
+        self.stdout.write("Trading, webhooks and mails continue.")

@@ -18,8 +18,9 @@ _OFF: Final = "off"
 
 class Command(BaseCommand):
     help = (
-        "Halt trading for everybody, or let it go on. While the switch is on nothing starts,"
-        " resumes or enters; exits still execute. Each use is on record as the command line's."
+        "Halt trading for everybody, or let it continue. While the switch is on nothing starts,"
+        " resumes or enters; exits still execute. Each use is on record with the command line as"
+        " its actor."
     )
     requires_system_checks = []
 
@@ -40,7 +41,7 @@ class Command(BaseCommand):
             kill_switches.release_global_switch(operator=operator, reason=reason, now=now)
         except ServiceError as refusal:
             raise CommandError(str(refusal)) from None
-        self.stdout.write("Trading goes on.")
+        self.stdout.write("Trading continues.")
 
 
 def _reason(text: str) -> str:
