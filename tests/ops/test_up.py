@@ -292,7 +292,11 @@ def test_web_recovers_after_it_and_the_database_were_killed(
 
 
 def process_name(pid: int) -> str:
-    return Path(f"/proc/{pid}/comm").read_text().strip()
+    """Return the name of a process; "" once it has ended."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except FileNotFoundError:
+        return ""
 
 
 def answers(port: int) -> bool:
