@@ -24,8 +24,7 @@ from apps.market.feeds.clock import (
     replayed_until,
 )
 from apps.market.feeds.follower import follow
-from apps.market.feeds.kite import KiteFeed
-from apps.market.feeds.protocol import FeedLost
+from apps.market.feeds.kite import FeedLost, KiteFeed
 from apps.market.feeds.replay import FASTEST, advance_when_possible, pace, replay_steps
 from apps.market.importers.bar_times import StampSide
 from apps.market.importers.candle_file import (

@@ -121,7 +121,7 @@ def test_kite_is_followed_through_a_lost_connection(kite: KiteStandIn) -> None:
     )
     server = Thread(target=serve, args=(kite, clock, stored))
     server.start()
-    for bars in follow(feed, stopping=done.is_set):
+    for bars in follow(feed.closed(stopping=done.is_set)):
         stored.put(None)
         if bars[SBIN][0] == OPENING + 180:
             done.set()

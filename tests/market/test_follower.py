@@ -1,7 +1,7 @@
 """A feed continues during an outage of the database; its bars are stored afterwards."""
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 from typing import Any
@@ -23,16 +23,11 @@ OPENING = at("2026-10-30 09:15")
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-class FixedTicks:
-    """A feed of this many minutes, with a moment of silence after each."""
-
-    def __init__(self, minutes: int) -> None:
-        self._minutes = minutes
-
-    def closed(self, *, stopping: Callable[[], bool]) -> Iterator[Mapping[str, CandleRow]]:
-        for minute in range(self._minutes):
-            yield {SBIN: (OPENING + 60 * minute, 100, 101, 99, 100, 5)}
-            yield {}
+def fixed_ticks(minutes: int) -> Iterator[Mapping[str, CandleRow]]:
+    """Yield this many minutes, with a moment of silence after each."""
+    for minute in range(minutes):
+        yield {SBIN: (OPENING + 60 * minute, 100, 101, 99, 100, 5)}
+        yield {}
 
 
 class Outage:
@@ -53,7 +48,7 @@ class Outage:
 
 def followed(minutes: int) -> Sequence[int]:
     """Return the minutes, from 0, in the order of storing."""
-    batches = follower.follow(FixedTicks(minutes), stopping=lambda: False)
+    batches = follower.follow(fixed_ticks(minutes))
     return [(bars[SBIN][0] - OPENING) // 60 for bars in batches]
 
 

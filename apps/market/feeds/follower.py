@@ -3,7 +3,7 @@
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from django.db import connection
@@ -11,7 +11,6 @@ from django.utils import timezone
 
 from apps.core.database import is_passing
 from apps.market.candles.buffer import CandleRow
-from apps.market.feeds.protocol import Feed
 from apps.market.feeds.services import receive
 
 # Bars that wait for the database, some 65 MB of them; the oldest are dropped.
@@ -22,14 +21,14 @@ RETRY: Final = 2.0
 log = logging.getLogger(__name__)
 
 
-def follow(feed: Feed, *, stopping: Callable[[], bool]) -> Iterator[Mapping[str, CandleRow]]:
-    """Yield each minute's bars once they are stored, in one transaction a minute.
+def follow(feed: Iterable[Mapping[str, CandleRow]]) -> Iterator[Mapping[str, CandleRow]]:
+    """Yield each minute's bars by symbol once they are stored, in one transaction a minute.
 
-    Raises FeedLost.
+    A feed yields none several times a second, so that bars that wait are tried again.
     """
     waiting = _RetryQueue()
     try:
-        for bars in feed.closed(stopping=stopping):
+        for bars in feed:
             waiting.add(bars)
             yield from waiting.stored()
     finally:

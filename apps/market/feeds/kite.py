@@ -11,7 +11,6 @@ from queue import Empty, SimpleQueue
 from typing import Any, Final
 
 from apps.market.candles.buffer import CandleRow
-from apps.market.feeds.protocol import FeedLost
 from apps.market.feeds.ticks import MinuteBars, Tick
 
 INSTALL: Final = "install it by .venv/bin/python -m pip install 'kiteconnect>=5.2.2'"
@@ -20,6 +19,10 @@ _POLL: Final = 0.2
 
 # Ticks; or the moment (epoch seconds) of a new connection; None if it is gone for good.
 KiteUpdate = Sequence[Tick] | int | None
+
+
+class FeedLost(Exception):
+    """The source is gone for good: it refuses the connection, or has been tried often enough."""
 
 
 class KiteFeed:
@@ -49,7 +52,11 @@ class KiteFeed:
         self._ticker.on_noreconnect = lambda _: self._updates.put(None)
 
     def closed(self, *, stopping: Callable[[], bool]) -> Iterator[Mapping[str, CandleRow]]:
-        """Yield bars as `Feed.closed` does."""
+        """Yield the bars of each minute that has ended by symbol, until `stopping`; several times a
+        second yield none.
+
+        A minute that was not observed from beginning to end has no bar. Raises FeedLost.
+        """
         self._ticker.connect(threaded=True)
         minutes = MinuteBars(connected_at=int(self._clock()))
         try:

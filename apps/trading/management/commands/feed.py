@@ -100,7 +100,7 @@ class Command(BaseCommand):
         )
         self._warn(find_unfed_algorithms(symbols, "1m"))
         with suppress(KeyboardInterrupt):
-            for bars in follow(feed, stopping=lambda: False):
+            for bars in follow(feed.closed(stopping=lambda: False)):
                 time_of_bars = next(iter(bars.values()))[0]
                 self.stdout.write(f"{_shown(time_of_bars)}  {', '.join(bars)}")
 
