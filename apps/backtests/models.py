@@ -8,7 +8,7 @@ from typing import Final, Self
 from django.db import models
 from django.db.models import Count, Exists, Min, OuterRef, Q, Value
 
-from apps.core.database import IdField, StatusQuerySet, Transition, columns_of, is_id
+from apps.core.database import IdField, StatusQuerySet, Transition, is_id
 from apps.core.errors import Code, ServiceError
 
 
@@ -122,16 +122,6 @@ class BacktestQuerySet(StatusQuerySet["Backtest"]):
         shards = StudyShard.objects.filter(backtest=OuterRef("pk"), attempt=OuterRef("attempt"))
         return self.filter(~Exists(shards))
 
-    def next_in_queue(self) -> "Backtest | None":
-        """Return the next work for a free worker; `shard_in_queue` is the shard if it is one.
-
-        It belongs to the user with the fewest workers at work and, among equals, the fewest recent
-        seconds of workers. Of a user the order is: plain backtests, shards of running studies,
-        queued studies. A plain backtest that two shards have overtaken since its user was last
-        served comes first of all.
-        """
-        return next(iter(self.raw(NEXT_IN_QUEUE)), None)
-
     def fetch(self, backtest_id: str) -> "Backtest":
         """Return the backtest with this id. Raises BacktestNotFound."""
         backtest = self.filter(pk=backtest_id).first() if is_id(backtest_id) else None
@@ -201,7 +191,7 @@ class Backtest(models.Model):
         null=True, help_text="When retention deletes it, as its owner was warned"
     )
 
-    # Set only by `next_in_queue`.
+    # Set only by `running.queue.next_in_queue`.
     shard_in_queue: int | None = None
 
     objects = BacktestQuerySet.as_manager()
@@ -403,57 +393,6 @@ class TradeBlock(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["result", "first"], name="trade_block_is_one")
         ]
-
-
-# Seconds of workers that a user has used; half of them are forgotten every minute.
-RECENT_SECONDS: Final = """
-    seconds_used * power(0.5, least(extract(epoch FROM now() - used_at)::float8 / 60, 100))
-"""
-
-# The next work of a free worker, as `next_in_queue` describes it. As a queryset it would take
-# longer to compile than to run, and each backtest waits for it.
-NEXT_IN_QUEUE: Final = f"""
-    WITH candidate AS (
-        SELECT DISTINCT ON (owner_id) id, owner_id, created_at, kind, shard_id FROM (
-            SELECT id, owner_id, created_at, kind, NULL::bigint AS shard_id,
-                CASE kind WHEN 'backtest' THEN 0 ELSE 2 END AS place
-            FROM backtests_backtest WHERE status = 'queued'
-            UNION ALL
-            SELECT study.id, study.owner_id, study.created_at, study.kind, shard.id, 1
-            FROM backtests_backtest AS study CROSS JOIN LATERAL (
-                SELECT id FROM backtests_studyshard
-                WHERE backtest_id = study.id AND attempt = study.attempt AND state = 'waiting'
-                ORDER BY number LIMIT 1
-            ) AS shard
-            WHERE study.status = 'running'
-        ) AS work
-        ORDER BY owner_id, place, created_at, id
-    ), busy AS (
-        SELECT owner_id, count(*) AS workers FROM (
-            SELECT owner_id FROM backtests_backtest AS whole
-            WHERE status = 'running' AND NOT EXISTS (
-                SELECT FROM backtests_studyshard
-                WHERE backtest_id = whole.id AND attempt = whole.attempt
-            )
-            UNION ALL
-            SELECT owner_id FROM backtests_studyshard AS shard
-            JOIN backtests_backtest AS study ON study.id = shard.backtest_id
-            WHERE shard.state = 'running'
-        ) AS running GROUP BY owner_id
-    )
-    SELECT {columns_of(Backtest, "backtest")}, candidate.shard_id AS shard_in_queue
-    FROM candidate
-    JOIN backtests_backtest AS backtest ON backtest.id = candidate.id
-    LEFT JOIN backtests_lastturn AS served ON served.owner_id = candidate.owner_id
-    LEFT JOIN busy ON busy.owner_id = candidate.owner_id
-    ORDER BY coalesce(candidate.kind = 'backtest' AND (
-            SELECT started_at FROM backtests_studyshard WHERE started_at IS NOT NULL
-            ORDER BY started_at DESC OFFSET 1 LIMIT 1
-        ) > greatest(candidate.created_at, served.taken_at), false) DESC,
-        coalesce(busy.workers, 0), coalesce({RECENT_SECONDS}, 0),
-        served.taken_at NULLS FIRST, candidate.created_at, candidate.id
-    LIMIT 1
-"""
 
 
 class LastDispatch(models.Model):

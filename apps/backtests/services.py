@@ -16,7 +16,7 @@ from apps.backtests.models import (
     BacktestTransition,
 )
 from apps.backtests.retention import purge
-from apps.backtests.running import estimates, queue, results, sufficient_history
+from apps.backtests.running import estimates, queries, queue, results, sufficient_history
 from apps.backtests.running.estimates import estimate_seconds
 from apps.backtests.running.queue import give_up_killed, requeue_stalled
 from apps.backtests.running.results import engine_notes
@@ -119,7 +119,7 @@ def _backtest_count(owner_id: str) -> int:
 @limits.counted_by(Resource.BACKTEST_BYTES)
 def _backtest_bytes(owner_id: str) -> int:
     with connection.cursor() as cursor:
-        cursor.execute(results.STORED_BYTES, {"owner": owner_id})
+        cursor.execute(queries.STORED_BYTES, {"owner": owner_id})
         return int(cursor.fetchone()[0])
 
 

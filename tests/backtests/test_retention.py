@@ -130,7 +130,7 @@ def test_the_owner_is_warned_once_by_mail_and_in_answers(
         retention.purge(now=make.NOW + days * DAY)
     job = ProcrastinateJob.objects.get(task_name=ACCOUNT_MAIL_JOB)
     send_account_mail(**job.args)
-    assert "2 of yours" in mail.outbox[0].body
+    assert "your 2 oldest" in mail.outbox[0].body
     assert "9 November 2026, 09:30 IST" in mail.outbox[0].body
     assert "If this was not you" not in mail.outbox[0].body
     body = api(alice).get(f"/api/backtests/{older[0].pk}").json()

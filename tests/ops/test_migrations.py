@@ -14,6 +14,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
 
 from apps.backtests.models import Backtest
+from apps.backtests.running import queue
 from apps.trading.live import leases
 from apps.trading.models import BarStream, GlobalSwitch, KillSwitch
 from apps.trading.runs import kill_switches
@@ -51,7 +52,7 @@ def test_migrate_refuses_a_database_older_than_release_1_0() -> None:
 @pytest.mark.parametrize(
     ("model", "ask"),
     [
-        (Backtest, Backtest.objects.next_in_queue),
+        (Backtest, queue.next_in_queue),
         (BarStream, lambda: leases.acquire(known=[], now=timezone.now())),
         (KillSwitch, lambda: kill_switches.share_engaged_since(["0" * 24])),
         (GlobalSwitch, lambda: kill_switches.share_engaged_since(["0" * 24])),

@@ -11,20 +11,13 @@ from django.db.models import F, Sum
 
 from apps.accounts.models import User
 from apps.backtests.models import Backtest, BacktestKind, BacktestStatus, WorkSpeed
+from apps.backtests.running import queries
 from apps.backtests.running.submissions import STUDY_FIELDS
 from apps.core.errors import Code, ServiceError
 from apps.core.machine import memory_limit
 from apps.core.times import duration_text
 from apps.engine.studies import MonteCarloConfig, WalkForwardConfig, parse_config
 from apps.market.candles import estimate_bars
-
-# The share of earlier measurements that is kept: about twenty measurements count.
-RECORD_SPEED: Final = """
-    INSERT INTO backtests_workspeed AS measured (kind, seconds, units) VALUES (%s, %s, %s)
-    ON CONFLICT (kind) DO UPDATE SET
-        seconds = 0.95 * measured.seconds + excluded.seconds,
-        units = 0.95 * measured.units + excluded.units
-"""
 
 BYTES_OF_A_MEGABYTE: Final = 10**6
 # A worker's memory for each bar, measured with two averages and a stop by the average true range
@@ -77,7 +70,7 @@ class TooManySeconds(ServiceError):
 def record_speed(backtest: Backtest, *, seconds: float, bars: int) -> None:
     """Record the time of one worker for a backtest with this number of bars over all symbols."""
     with connection.cursor() as cursor:
-        cursor.execute(RECORD_SPEED, [backtest.kind, seconds, _units(backtest, bars)])
+        cursor.execute(queries.RECORD_SPEED, [backtest.kind, seconds, _units(backtest, bars)])
 
 
 def estimate_seconds(backtest: Backtest) -> float | None:

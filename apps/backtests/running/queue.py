@@ -14,7 +14,6 @@ from django.db import connection, transaction
 from django.db.models import Exists, F
 
 from apps.backtests.models import (
-    RECENT_SECONDS,
     Backtest,
     BacktestQuerySet,
     BacktestStatus,
@@ -24,7 +23,7 @@ from apps.backtests.models import (
     ShardState,
     StudyShard,
 )
-from apps.backtests.running import estimates
+from apps.backtests.running import estimates, queries
 from apps.core import jobs
 from apps.core.errors import Code
 from apps.core.machine import process_name
@@ -47,11 +46,6 @@ MAX_LOST_WORKERS: Final = 5
 # The next work for a slot.
 Work: TypeAlias = Backtest | StudyShard
 
-CHARGE: Final = f"""
-    UPDATE backtests_lastturn
-    SET seconds_used = %s + coalesce({RECENT_SECONDS}, 0), used_at = now() WHERE owner_id = %s
-"""
-
 
 def enqueue(slots: int = 1) -> None:
     """Add dispatch slots; they commit with the backtests that need them."""
@@ -70,7 +64,7 @@ def begin_next(*, now: datetime, study: Backtest | None = None) -> Work | None:
     Return None if nothing waits or, with a `study`, if the next work is not a shard of this attempt
     at it.
     """
-    while (backtest := Backtest.objects.next_in_queue()) is not None:
+    while (backtest := next_in_queue()) is not None:
         if study is not None and not _is_shard_of(backtest, study):
             return None
         shard_id = backtest.shard_in_queue
@@ -84,6 +78,17 @@ def begin_next(*, now: datetime, study: Backtest | None = None) -> Work | None:
             )
             return work
     return None
+
+
+def next_in_queue() -> Backtest | None:
+    """Return the next work for a free worker; `shard_in_queue` is the shard if it is one.
+
+    It belongs to the user with the fewest workers at work and, among equals, the fewest recent
+    seconds of workers. Of a user the order is: plain backtests, shards of running studies,
+    queued studies. A plain backtest that two shards have overtaken since its user was last
+    served comes first of all.
+    """
+    return next(iter(Backtest.objects.raw(queries.NEXT_IN_QUEUE)), None)
 
 
 def _is_shard_of(backtest: Backtest, study: Backtest) -> bool:
@@ -125,7 +130,7 @@ def _begin_shard(study: Backtest, shard_id: int, now: datetime) -> StudyShard | 
 def charge(owner_id: str, seconds: float) -> None:
     """Add the seconds that a worker spent on work of a user."""
     with connection.cursor() as cursor:
-        cursor.execute(CHARGE, [seconds, owner_id])
+        cursor.execute(queries.CHARGE, [seconds, owner_id])
 
 
 def shortfall() -> int:

@@ -18,6 +18,7 @@ from psycopg import Cursor
 from apps.accounts.models import User
 from apps.algorithms.performance import BacktestedReturns, register_returns
 from apps.backtests.models import Backtest, BacktestKind, BacktestResult, BacktestStatus, TradeBlock
+from apps.backtests.running import queries
 from apps.core.errors import Code, Fault, InvalidInput, ServiceError
 from apps.engine import CandleSeries, notes_on_engine
 from apps.engine.results import (
@@ -36,32 +37,6 @@ from apps.engine.results import (
 
 TRADES_PER_BLOCK: Final = 5_000
 POINTS_PER_BLOCK: Final = 5_000
-
-INSERT_RESULT: Final = (
-    "INSERT INTO backtests_backtestresult"
-    " (backtest_id, trades, curve, breakdowns, candle_series, study_chart)"
-    " VALUES (%s, %s, %b, %s, %s, %s)"
-)
-INSERT_BLOCK: Final = (
-    "INSERT INTO backtests_tradeblock (result_id, first, data, excursions, fills)"
-    " VALUES (%s, %s, %b, %b, %b)"
-)
-# The results of a user's backtests, as they are stored, compressed; sizes are read without reading
-# the values.
-RESULT_BYTES: Final = """
-    SELECT backtest.id, pg_column_size(result.curve) + coalesce(blocks.bytes, 0)
-        + coalesce(pg_column_size(evidence.document) + pg_column_size(evidence.fills), 0) AS bytes
-    FROM backtests_backtest AS backtest
-    JOIN backtests_backtestresult AS result ON result.backtest_id = backtest.id
-    LEFT JOIN backtests_evidence AS evidence ON evidence.backtest_id = backtest.id
-    LEFT JOIN LATERAL (
-        SELECT sum(pg_column_size(data) + coalesce(pg_column_size(excursions), 0)
-            + coalesce(pg_column_size(fills), 0)) AS bytes
-        FROM backtests_tradeblock WHERE result_id = backtest.id
-    ) AS blocks ON true
-    WHERE backtest.owner_id = %(owner)s
-"""
-STORED_BYTES: Final = f"SELECT coalesce(sum(bytes), 0) FROM ({RESULT_BYTES}) AS results"
 
 
 class NotCompleted(ServiceError):
@@ -145,7 +120,7 @@ def save_result(
         trades.records, curve, symbols=backtest.symbols, capital=float(backtest.initial_capital)
     )
     _insert(
-        INSERT_RESULT,
+        queries.INSERT_RESULT,
         [
             (
                 backtest.pk,
@@ -158,7 +133,7 @@ def save_result(
         ],
     )
     _insert(
-        INSERT_BLOCK,
+        queries.INSERT_BLOCK,
         (
             (
                 backtest.pk,
