@@ -30,7 +30,7 @@ def refusals(folder: Path, *names: str) -> list[str]:
 def test_a_file_that_unpacks_to_gigabytes_is_refused_in_little_memory(tmp_path: Path) -> None:
     zeros, records = refusals(tmp_path, *QUICK)
     assert zeros.startswith("zeros.csv.gz: holds more than 256 MB (2^20 bytes) once it is unpacked")
-    assert "split what is longer into smaller files" in zeros
+    assert "split long files into smaller ones" in zeros
     assert "records.json.gz: holds more than 8,000,000 values: split it" in records
 
 
