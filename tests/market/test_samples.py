@@ -1,7 +1,7 @@
 """Generated candles beside those of the market: following them, replacing them, saying so."""
 
 import sys
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from io import StringIO
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from apps.engine.candles import Candles
 from apps.market import services
 from apps.market.candles import reading, writing
 from apps.market.candles.buffer import rows_of
+from apps.market.candles.corporate_actions import ActionRow, store_actions
 from apps.market.candles.samples import SAMPLE_NOTICE
 from apps.market.candles.writing import SampleInTheWay, WriteCounts
 from apps.market.feeds import services as feeds
@@ -144,6 +145,15 @@ def test_a_sample_is_not_mixed_into_later_bars(sample: Candles) -> None:
     with pytest.raises(writing.RealHistoryExists):
         store_candles(SBIN, "1d", sample, synthetic=True)
     assert len(stored("1d")) == 4
+
+
+def test_an_action_in_the_range_of_the_sample_proves_nothing_of_real_bars() -> None:
+    for minute in ("2026-06-29 15:20", "2026-06-30 09:15"):
+        store_candles(SBIN, "1m", rising_minutes(minute, 10), synthetic=True)
+    receive(rising_minutes("2026-07-01 09:15", 5), "1m")
+    feeds.compact(symbols=[SBIN], now=NOW)
+    bonus = ActionRow(SBIN, date(2026, 6, 30), "bonus", before=1, after=2, source="a circular")
+    assert store_actions(rows=[bonus], now=NOW).warnings == ()
 
 
 def load(*arguments: object) -> str:

@@ -127,8 +127,8 @@ _RESULTS: Final[dict[str, Schema]] = {
             "seed": {**_INTEGER, "description": "Of random draws."},
             "synthetic": {
                 **_TEXTS,
-                "description": "Symbols with a generated sample as history; the first of the"
-                " notes says so.",
+                "description": "Symbols with generated candles; the first of the notes says"
+                " so, and `coverage` until when.",
             },
             "coverage": _array(
                 "SessionCoverage",

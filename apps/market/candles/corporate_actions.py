@@ -23,8 +23,9 @@ from apps.engine.candles import DAY, IST, Candles, ist_days, parse_symbol
 from apps.market.candles import reading
 from apps.market.candles.adjustment import RatioChange
 from apps.market.candles.bar_history import ratio_change_of
-from apps.market.candles.chunks import overlay
+from apps.market.candles.chunks import EMPTY, overlay
 from apps.market.candles.price_kinds import PriceKind, compare_with_changes
+from apps.market.candles.samples import sample_ends
 from apps.market.models import CandleChunk, CorporateAction, Dividend
 
 # Shares for one: the face values 10, 5, 2 and 1 divide so, and bonuses are given so.
@@ -150,7 +151,9 @@ def judge_again(symbols: Collection[str]) -> Iterator[str]:
     known = series.values_list("symbol", "timeframe", "adjusted", "prices_known").distinct()
     for symbol, timeframe, adjusted, prices_known in known.order_by("symbol", "timeframe"):
         chunks = series.filter(symbol=symbol, timeframe=timeframe, adjusted=adjusted)
-        proof = compare_with_changes(_around(symbol, timeframe, changes[symbol]), changes[symbol])
+        generated_until = sample_ends([symbol], timeframe).get(symbol, 0)
+        real = [change for change in changes[symbol] if change.day * DAY - IST > generated_until]
+        proof = compare_with_changes(_around(symbol, timeframe, real), real)
         held = PriceKind.ADJUSTED if adjusted else PriceKind.RAW
         days = ", ".join(str(np.datetime64(day, "D")) for day in (*proof.falls, *proof.level))
         if proof.kind is None and (proof.falls or (not prices_known and proof.unclear)):
@@ -169,7 +172,7 @@ def _around(symbol: str, timeframe: str, changes: Iterable[RatioChange]) -> Cand
         reading.read_bars(symbol, timeframe, start=moment - _AROUND, end=moment + _AROUND)
         for moment in sorted({change.day * DAY - IST for change in changes})
     ]
-    return overlay(pieces)
+    return overlay(pieces) if pieces else EMPTY
 
 
 def _action_of(row: ActionRow, now: datetime) -> CorporateAction:
