@@ -156,7 +156,7 @@ def test_a_reset_ends_all_sessions_and_keys_if_asked(api: Api, alice: User) -> N
     assert api().post("/api/auth/login", body).status_code == 200
 
 
-def test_a_password_reset_keeps_api_keys_by_default(api: Api, alice: User) -> None:
+def test_a_reset_keeps_keys_if_the_box_is_unchecked(api: Api, alice: User) -> None:
     api(alice).post("/api/auth/keys", {"name": "A key", "scopes": ["read"]})
     api().post("/api/auth/password-reset", {"email": alice.email})
     (path,) = send_mails()
@@ -164,7 +164,7 @@ def test_a_password_reset_keeps_api_keys_by_default(api: Api, alice: User) -> No
     assert alice.keys.filter(revoked_at=None).exists()
 
 
-def test_the_answer_does_not_tell_whether_there_is_an_account(api: Api, alice: User) -> None:
+def test_the_response_does_not_reveal_an_account(api: Api, alice: User) -> None:
     answers = [
         api().post("/api/auth/password-reset", {"email": email}).json()
         for email in (alice.email, "nobody@example.com")
