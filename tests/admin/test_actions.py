@@ -49,7 +49,7 @@ def test_a_backtest_is_cancelled_and_tried_again(
 def test_a_refused_action_shows_its_error_and_is_not_on_record(
     operator: Client, backtest: Backtest
 ) -> None:
-    assert "only one that failed can be tried again" in act(operator, "retry", backtest, "why not")
+    assert "only a failed one can be tried again" in act(operator, "retry", backtest, "why not")
     assert not AuditRecord.objects.filter(actor_kind="operator").exists()
 
 

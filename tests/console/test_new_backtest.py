@@ -138,7 +138,7 @@ def test_the_size_of_a_study_is_shown(
         ("optimizationConfig.parameters[0].to", "1", "must not be less than from"),
         ("optimizationConfig.parameters[0].from", "many", "must be a number"),
         ("optimizationConfig.parameters[0].step", "", "is required"),
-        ("optimizationConfig.parameters[0].path", "basicInfo.timeframe", "leads to what is no"),
+        ("optimizationConfig.parameters[0].path", "basicInfo.timeframe", "leads to a value"),
         ("optimizationConfig.maxRuns", "3", "is less than the 7 sets of the grid"),
         ("endDate", "2024-01-01", "must not be before startDate"),
     ],

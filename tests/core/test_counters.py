@@ -96,7 +96,7 @@ def test_postgresql_counts_while_redis_does_not(
     assert RedisCounters(redis_url, {}).get("a") == 5  # of another thread
     assert Counter.objects.count() == 1
     assert [record.levelname for record in caplog.records] == ["WARNING"]
-    assert "PostgreSQL does" in caplog.text
+    assert "PostgreSQL counts" in caplog.text
 
 
 @pytest.mark.usefixtures("db")

@@ -110,7 +110,7 @@ def test_weeks_are_long_enough_for_a_figure_of_a_year_from_the_fifth_on() -> Non
     weeks = replace(weeks, time=frozen(weeks.time[0] + np.arange(5) * 7 * DAY))
     market = join([symbol_series_of(STOPPED, History("NSE:TEST", weeks), 0, 2**40)]).market
     require_days(market, [EVERY_ROW], "sharpeRatioAnnualized")  # 35 days
-    with pytest.raises(TooShort, match="over 4"):
+    with pytest.raises(TooShort, match="has 4"):
         require_days(market, [slice(4)], "sharpeRatioAnnualized")
 
 

@@ -118,7 +118,7 @@ def test_ctrl_c_reports_the_position(monkeypatch: pytest.MonkeyPatch) -> None:
         ([], "give FILEs"),
         (["--symbols", SBIN], "give --from"),
         (["--symbols", SBIN, "--from", "2026-10-29"], "no candle"),
-        (["--symbols", SBIN, "--speed", "0"], "no number above 0"),
+        (["--symbols", SBIN, "--speed", "0"], "neither a number above 0"),
         (["--symbols", "SBIN"], "SBIN"),
     ],
 )
