@@ -62,7 +62,7 @@ ROLES: Final = frozenset(
         "work",
         # Compiles, or loads, the functions of a module.
         "warm_up",
-        # Read a request's id and its origin.
+        # Start evidence, and read the origin of a request.
         "begin",
         # Descriptions of file formats, and the name of a header: `fyers.SOURCE`.
         "COLUMNS",
