@@ -36,6 +36,7 @@ from apps.core.audit import Action
 from apps.core.errors import Code, ServiceError
 from apps.core.limits import Resource
 from apps.core.times import day_in_india
+from apps.engine.results import EquityPoint
 from apps.engine.studies import WalkForwardConfig
 from apps.market.rulebook import current_rule_set, require_tradable
 
@@ -350,7 +351,7 @@ def trades(
     return results.trades_page_of_symbol(backtest, symbol, rows)
 
 
-def equity(*, owner: User, backtest_id: str, points: int) -> list[dict[str, object]]:
+def equity(*, owner: User, backtest_id: str, points: int) -> list[EquityPoint]:
     """Return the equity curve in at most `points` buckets, each with its low, high and drawdown
     (rule 15).
     """
@@ -369,7 +370,7 @@ def all_trades(
     return results.trade_blocks(backtest, index)
 
 
-def whole_equity(*, owner: User, backtest_id: str) -> Iterator[list[dict[str, object]]]:
+def whole_equity(*, owner: User, backtest_id: str) -> Iterator[list[EquityPoint]]:
     """Return the equity at every bar, in blocks. Raises BacktestNotFound."""
     return results.equity_blocks(read(owner=owner, backtest_id=backtest_id))
 

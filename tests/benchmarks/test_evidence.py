@@ -126,7 +126,7 @@ def test_the_charges_of_another_date() -> None:
     fills["bought"][::2] = True
     (row,) = CHARGES
 
-    def section() -> EvidenceSection:
+    def section() -> EvidenceSection[Any]:
         return charges_as_of_section(fills, CHARGES, ["NSE:TEST"], [""], day=20_000, gross=0.0)
 
     figures: Any = section().figures

@@ -13,7 +13,7 @@ from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.kernel.records import CURVE, TRADE
 from apps.engine.results.breakdowns import (
     Bin,
-    TradeGroup,
+    BreakdownRow,
     by_hour,
     return_histogram,
     trade_breakdowns,
@@ -47,7 +47,7 @@ def groups() -> Any:
     return trade_breakdowns(trades, curve, symbols=SYMBOLS, capital=1000.0)
 
 
-def profits(groups: Sequence[TradeGroup]) -> dict[str, float]:
+def profits(groups: Sequence[BreakdownRow]) -> dict[str, float]:
     return {group["name"]: group["netProfit"] for group in groups}
 
 

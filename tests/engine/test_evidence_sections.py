@@ -55,7 +55,7 @@ def made(
     return evidence_on(steps or crossing(), [history], trials=trials, thresholds=thresholds)
 
 
-def status_of(section: EvidenceSection) -> CheckStatus:
+def status_of(section: EvidenceSection[Any]) -> CheckStatus:
     assert section.check is not None
     assert section.check.reason == section.sentence
     json.dumps(section.figures, allow_nan=False)
@@ -134,7 +134,7 @@ def test_a_result_chosen_by_an_overfitted_study_does_not_pass(
     assert status_of(section) == status
     assert said in section.sentence
     figures = section.figures["overfitting"]
-    assert figures is None or figures["passesUpTo"] == 0.2  # type: ignore[index]
+    assert figures is None or figures["passesUpTo"] == 0.2
 
 
 def test_decisions_and_neighbours_are_looked_at() -> None:

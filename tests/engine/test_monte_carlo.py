@@ -93,7 +93,9 @@ def summary(*profits: float, **config: object) -> dict[str, Any]:
     trades = np.zeros(len(profits), TRADE)
     trades["gross"], trades["value"] = profits, 100.0
     asked = parse_config(MonteCarloConfig, config)
-    return run_whole(MonteCarlo(asked, result_with(trades), capital=100.0, seed=3)).findings
+    output = run_whole(MonteCarlo(asked, result_with(trades), capital=100.0, seed=3))
+    findings: dict[str, Any] = output.findings
+    return findings
 
 
 def result_with(trades: Array) -> SimulationResult:

@@ -606,7 +606,7 @@ def test_rule_15_the_curve_in_buckets_keeps_its_lows_highs_and_drawdowns() -> No
         assert point["drawdown"] == pytest.approx(under[first:stop].max() * 100)
     assert points[-1]["time"] == "2024-01-01T20:24:00.000Z"
     deepest = round_for_wire(result.performance)["maxDrawdown"]
-    assert max(p["drawdown"] for p in points) == deepest  # type: ignore[type-var]
+    assert max(p["drawdown"] for p in points) == deepest
 
 
 def test_rule_15_a_short_curve_is_shown_row_by_row() -> None:

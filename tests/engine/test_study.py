@@ -4,6 +4,7 @@ import itertools
 import json
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -48,7 +49,7 @@ def monte_carlo(method: str) -> Study:
     return MonteCarlo(read(MonteCarloConfig, {"runs": 500, "method": method}), result, 1e6, 9)
 
 
-def bytes_of(output: StudyOutput) -> tuple[str, bytes, bytes]:
+def bytes_of(output: StudyOutput[Any]) -> tuple[str, bytes, bytes]:
     findings = json.dumps([output.findings, output.result.performance])
     return findings, output.result.trades.tobytes(), output.result.curve.tobytes()
 

@@ -103,6 +103,6 @@ def test_tests_end_once_the_money_is_gone() -> None:
     risky = [History("NSE:TEST", CANDLES, contract=Contract(margin=0.01))]
     config = read(WalkForwardConfig, {"parameters": PARAMETERS, "objective": "netProfit"})
     output = walk_forward(steps, config, histories=risky, start=0, end=2**40, capital=1e6)
-    assert len(output.findings["windows"]) == 1  # type: ignore[arg-type]
+    assert len(output.findings["windows"]) == 1
     notes = output.result.receipt["notes"]
     assert "ruined" in {note["code"] for note in notes}  # type: ignore[attr-defined]

@@ -18,7 +18,7 @@ def optimise(
     threads: int = 1,
     on_progress: ReportProgress = ignore_progress,
     **inputs: Any,
-) -> StudyOutput:
+) -> StudyOutput[Any]:
     """Search the grid; `inputs` are as for `SimulationInput`."""
     study = Optimisation.prepare(SimulationInput(steps, **inputs), config, on_progress=on_progress)
     return run_whole(study, threads=threads, on_progress=on_progress)
@@ -31,7 +31,7 @@ def walk_forward(
     threads: int = 1,
     on_progress: ReportProgress = ignore_progress,
     **inputs: Any,
-) -> StudyOutput:
+) -> StudyOutput[Any]:
     """Train and test in windows; `inputs` are as for `SimulationInput`."""
     study = WalkForward.prepare(SimulationInput(steps, **inputs), config, on_progress=on_progress)
     return run_whole(study, threads=threads, on_progress=on_progress)

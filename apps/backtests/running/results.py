@@ -25,6 +25,7 @@ from apps.engine.results import (
     CURVE,
     TRADE,
     Array,
+    EquityPoint,
     Excursions,
     FillQuality,
     curve_blocks,
@@ -242,7 +243,7 @@ def symbol_index(symbol: str, backtest: Backtest) -> int:
     return list(backtest.symbols).index(symbol)
 
 
-def equity_points(backtest: Backtest, points: int) -> list[dict[str, object]]:
+def equity_points(backtest: Backtest, points: int) -> list[EquityPoint]:
     """Return the equity curve in at most `points` buckets (engine rule 15); empty before the
     backtest is completed.
     """
@@ -250,7 +251,7 @@ def equity_points(backtest: Backtest, points: int) -> list[dict[str, object]]:
     return list(chain.from_iterable(curve_points(unpack_array(curve), points) for curve in curves))
 
 
-def equity_blocks(backtest: Backtest) -> Iterator[list[dict[str, object]]]:
+def equity_blocks(backtest: Backtest) -> Iterator[list[EquityPoint]]:
     """Return the equity at every bar, as clients see it, in blocks; none before the backtest is
     completed.
     """

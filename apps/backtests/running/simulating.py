@@ -71,7 +71,7 @@ class BacktestOutput:
     """
 
     result: SimulationResult
-    study_results: dict[str, object] | None
+    study_results: Mapping[str, object] | None
     coverage: tuple[SessionCoverage, ...] = ()
     sets: TriedSets | None = None
     chart: dict[str, object] | None = None

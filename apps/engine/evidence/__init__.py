@@ -6,6 +6,7 @@ Other apps import only these names. Modules that load the compiler are imported 
 from typing import TYPE_CHECKING
 
 from apps.engine.evidence.charges_as_of import charges_as_of_section
+from apps.engine.evidence.figures import FIGURES, ChargesAsOfFigures, CostsFigures
 from apps.engine.evidence.resampling import growth_band
 from apps.engine.evidence.sections import CheckStatus, EvidenceSection, section_json
 from apps.engine.evidence.traded_fills import traded_fills_of
@@ -26,7 +27,10 @@ else:
     )
 
 __all__ = [
+    "FIGURES",
+    "ChargesAsOfFigures",
     "CheckStatus",
+    "CostsFigures",
     "EvidenceInput",
     "EvidenceSection",
     "JoinedTests",

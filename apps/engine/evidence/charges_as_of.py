@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from apps.engine.evidence.sections import EvidenceSection
+from apps.engine.evidence.figures import ChargesAsOfFigures, ChargesWithTotal
+from apps.engine.evidence.sections import EvidenceSection, charges_by_kind
 from apps.engine.evidence.traded_fills import NO_RATES, charges_by, rates_on
-from apps.engine.kernel.reasons import CHARGE_KINDS
 from apps.engine.kernel.records import Array
 from apps.engine.simulation.charges import Schedule
 from apps.engine.units import Unit, rounded, rupees_text
@@ -30,7 +29,7 @@ def charges_as_of_section(
     *,
     day: int,
     gross: float,
-) -> EvidenceSection:
+) -> EvidenceSection[ChargesAsOfFigures]:
     """Return the charges of TRADED_FILL records by the rates of a day (days since 1970 in
     Asia/Kolkata), by kind, beside the charges paid; `gross` is the profit before charges.
 
@@ -43,16 +42,16 @@ def charges_as_of_section(
     date = str(np.datetime64(day, "D"))
     return EvidenceSection(
         CHARGES_AS_OF,
-        {
-            "date": date,
-            "fills": len(traded),
-            "paid": {**_by_kind(paid), "total": rounded(total_paid, Unit.RUPEES)},
-            "asOf": {**_by_kind(then), "total": rounded(total_then, Unit.RUPEES)},
-            "difference": rounded(total_then - total_paid, Unit.RUPEES),
-            "netProfit": rounded(gross - total_paid, Unit.RUPEES),
-            "netProfitAsOf": rounded(gross - total_then, Unit.RUPEES),
-            "withoutRates": uncharged,
-        },
+        ChargesAsOfFigures(
+            date=date,
+            fills=len(traded),
+            paid=ChargesWithTotal(**charges_by_kind(paid), total=rounded(total_paid, Unit.RUPEES)),
+            asOf=ChargesWithTotal(**charges_by_kind(then), total=rounded(total_then, Unit.RUPEES)),
+            difference=rounded(total_then - total_paid, Unit.RUPEES),
+            netProfit=rounded(gross - total_paid, Unit.RUPEES),
+            netProfitAsOf=rounded(gross - total_then, Unit.RUPEES),
+            withoutRates=uncharged,
+        ),
         f"By the charges of {date} the same trades pay {rupees_text(total_then)} instead of"
         f" {rupees_text(total_paid)}, and a net profit of {rupees_text(gross - total_paid)} becomes"
         f" {rupees_text(gross - total_then)}; quantities stay as they were.",
@@ -61,10 +60,3 @@ def charges_as_of_section(
             *(f"Charges of {symbol}: no rates of that date are known." for symbol in uncharged),
         ),
     )
-
-
-def _by_kind(rupees: NDArray[np.float64]) -> dict[str, float]:
-    return {
-        kind: rounded(value, Unit.RUPEES)
-        for kind, value in zip(CHARGE_KINDS, rupees.tolist(), strict=True)
-    }

@@ -8,11 +8,17 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from apps.engine.evidence.figures import CostOfTrade, CostsFigures
 from apps.engine.evidence.inputs import EvidenceInput
-from apps.engine.evidence.sections import CheckStatus, EvidenceCheck, EvidenceSection, percent_text
+from apps.engine.evidence.sections import (
+    CheckStatus,
+    EvidenceCheck,
+    EvidenceSection,
+    charges_by_kind,
+    percent_text,
+)
 from apps.engine.evidence.traded_fills import multipliers
 from apps.engine.kernel.codes import AT_LIMIT, BY_END_OF_DATA, BY_EXPIRY, BY_TARGET, OPEN
-from apps.engine.kernel.reasons import CHARGE_KINDS
 from apps.engine.kernel.records import Array, Plan
 from apps.engine.language.strategy import Strategy
 from apps.engine.simulation.charges import NO_CHARGES, Schedule
@@ -47,7 +53,7 @@ _NOT_LOOKED_AT: Final = (
 )
 
 
-def costs_section(evidence: EvidenceInput) -> EvidenceSection:
+def costs_section(evidence: EvidenceInput) -> EvidenceSection[CostsFigures]:
     """Return the steps from the profit at signal prices to the net profit, the break-even cost of a
     trade, and the net profit at COST_FACTORS times the costs.
 
@@ -66,27 +72,22 @@ def costs_section(evidence: EvidenceInput) -> EvidenceSection:
     check = _check(nets, len(trades))
     return EvidenceSection(
         COSTS,
-        {
-            "grossProfitAtSignalPrices": rounded(gross + slippage, Unit.RUPEES),
-            "slippage": rounded(slippage, Unit.RUPEES),
-            "grossProfit": rounded(gross, Unit.RUPEES),
-            "chargesByKind": {
-                kind: rounded(value, Unit.RUPEES)
-                for kind, value in zip(CHARGE_KINDS, paid.tolist(), strict=True)
-            },
-            "charges": rounded(charges, Unit.RUPEES),
-            "netProfit": rounded(result.net, Unit.RUPEES),
-            "costOfTrade": _of_trade(slippage + charges, trades),
-            "breakEvenCostOfTrade": _of_trade(gross + slippage, trades),
-            "netProfitAtCosts": [
+        CostsFigures(
+            grossProfitAtSignalPrices=rounded(gross + slippage, Unit.RUPEES),
+            slippage=rounded(slippage, Unit.RUPEES),
+            grossProfit=rounded(gross, Unit.RUPEES),
+            chargesByKind=charges_by_kind(paid),
+            charges=rounded(charges, Unit.RUPEES),
+            netProfit=rounded(result.net, Unit.RUPEES),
+            costOfTrade=_of_trade(slippage + charges, trades),
+            breakEvenCostOfTrade=_of_trade(gross + slippage, trades),
+            netProfitAtCosts=[
                 {"factor": factor, "netProfit": rounded(net, Unit.RUPEES)}
                 for factor, net in nets.items()
             ],
-            "tradesTurnedToLoss": reversals,
-            "shareTurnedToLoss": rounded(reversals / len(trades), Unit.RATIO)
-            if len(trades)
-            else None,
-        },
+            tradesTurnedToLoss=reversals,
+            shareTurnedToLoss=rounded(reversals / len(trades), Unit.RATIO) if len(trades) else None,
+        ),
         _sentence(gross + slippage, slippage, charges, reversals, len(trades))
         + evidence.simulation_note,
         _NOT_LOOKED_AT,
@@ -138,7 +139,7 @@ def _net_at(evidence: EvidenceInput, factor: float) -> float:
     return sum(simulation.result_data.net for simulation in simulations)
 
 
-def _of_trade(rupees: float, trades: Array) -> dict[str, float | None]:
+def _of_trade(rupees: float, trades: Array) -> CostOfTrade:
     if not len(trades):
         return {"rupees": None, "basisPoints": None}
     return {

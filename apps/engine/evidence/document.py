@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from apps.engine.evidence.costs import COSTS, costs_section
 from apps.engine.evidence.fills import FILLS, fills_section
@@ -18,7 +18,7 @@ from apps.engine.evidence.significance import SIGNIFICANCE, significance_section
 from apps.engine.evidence.timing import TIMING, timing_section
 from apps.engine.evidence.tradability import TRADABILITY, tradability_section
 
-SECTIONS: Final[Mapping[str, Callable[[EvidenceInput], EvidenceSection]]] = {
+SECTIONS: Final[Mapping[str, Callable[[EvidenceInput], EvidenceSection[Any]]]] = {
     COSTS: costs_section,
     FILLS: fills_section,
     TRADABILITY: tradability_section,

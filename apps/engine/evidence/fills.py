@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine.candles.candles import TIMEFRAMES, Candles, ist_day
+from apps.engine.evidence.figures import FillsFigures, NetProfitByOrder, UndecidedBars
 from apps.engine.evidence.inputs import EvidenceInput
 from apps.engine.evidence.sections import (
     CheckStatus,
@@ -342,7 +343,7 @@ def net_by_order(evidence: EvidenceInput, undecided: Sequence[UndecidedBar]) -> 
     return NetByOrder(net + worst, net, net + best, net + resolved, left)
 
 
-def fills_section(evidence: EvidenceInput) -> EvidenceSection:
+def fills_section(evidence: EvidenceInput) -> EvidenceSection[FillsFigures]:
     """Return the result by the other order of prices within bars, and the relation of its fills to
     gaps and delays.
     """
@@ -361,25 +362,31 @@ def fills_section(evidence: EvidenceInput) -> EvidenceSection:
     decided = 1 - net.left / len(undecided) if undecided else None
     return EvidenceSection(
         FILLS,
-        {
-            "undecidedBars": {kind: sum(bar.kind == kind for bar in undecided) for kind in KINDS},
-            "shareDecidedByFinerCandles": rounded_figure(decided, Unit.RATIO),
-            "netProfit": {
-                name: rounded(getattr(net, name), Unit.RUPEES)
-                for name in ("worst", "rule", "best", "resolved")
-            },
-            "gaps": {
+        FillsFigures(
+            undecidedBars=UndecidedBars(
+                stopAndTarget=sum(bar.kind == "stopAndTarget" for bar in undecided),
+                entryAndStop=sum(bar.kind == "entryAndStop" for bar in undecided),
+                entryAndTarget=sum(bar.kind == "entryAndTarget" for bar in undecided),
+            ),
+            shareDecidedByFinerCandles=rounded_figure(decided, Unit.RATIO),
+            netProfit=NetProfitByOrder(
+                worst=rounded(net.worst, Unit.RUPEES),
+                rule=rounded(net.rule, Unit.RUPEES),
+                best=rounded(net.best, Unit.RUPEES),
+                resolved=rounded(net.resolved, Unit.RUPEES),
+            ),
+            gaps={
                 "stops": int(stops),
                 "lostBeyondStops": rounded(lost, Unit.RUPEES),
                 "targets": int(targets),
                 "entries": int(entries),
             },
-            "late": {
+            late={
                 "afterMoreBarsThan": LATE_BARS,
                 "entries": int(is_late(delays.entry_delay_bars).sum()),
                 "exits": int(is_late(delays.exit_delay_bars).sum()),
             },
-        },
+        ),
         _sentence(len(undecided), net, decided) + evidence.simulation_note,
         (
             *_NOT_LOOKED_AT,

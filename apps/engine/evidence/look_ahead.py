@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from apps.engine.candles.candles import NUMBERS, TIMEFRAMES, Candles, frozen, ist_day
 from apps.engine.errors import InsufficientBars
+from apps.engine.evidence.figures import LookAheadCertificate, LookAheadFigures
 from apps.engine.evidence.inputs import EvidenceInput
 from apps.engine.evidence.sections import CheckStatus, EvidenceCheck, EvidenceSection
 from apps.engine.kernel.codes import ENTER
@@ -73,16 +74,16 @@ class LookAhead(NamedTuple):
     digest: str
 
     @property
-    def certificate(self) -> dict[str, object]:
+    def certificate(self) -> LookAheadCertificate:
         """Return the certificate for the receipt."""
-        return {
-            "engineVersion": ENGINE_VERSION,
-            "cuts": self.cuts,
-            "futures": self.futures,
-            "decisions": self.decisions,
-            "changed": len(self.changed),
-            "hash": self.digest,
-        }
+        return LookAheadCertificate(
+            engineVersion=ENGINE_VERSION,
+            cuts=self.cuts,
+            futures=self.futures,
+            decisions=self.decisions,
+            changed=len(self.changed),
+            hash=self.digest,
+        )
 
 
 def look_ahead_of(evidence: EvidenceInput) -> LookAhead:
@@ -116,7 +117,7 @@ def look_ahead_of(evidence: EvidenceInput) -> LookAhead:
     return LookAhead(cuts, futures, decided, tuple(changed), digest)
 
 
-def look_ahead_section(evidence: EvidenceInput) -> EvidenceSection:
+def look_ahead_section(evidence: EvidenceInput) -> EvidenceSection[LookAheadFigures]:
     """Return the result of cut and shuffled histories, with the certificate for the receipt."""
     result = look_ahead_of(evidence)
     if not result.cuts:
@@ -135,10 +136,10 @@ def look_ahead_section(evidence: EvidenceInput) -> EvidenceSection:
         )
     return EvidenceSection(
         LOOK_AHEAD,
-        {
-            "certificate": result.certificate,
-            "changedBefore": wire_times(np.array(result.changed, np.int64)),
-        },
+        LookAheadFigures(
+            certificate=result.certificate,
+            changedBefore=wire_times(np.array(result.changed, np.int64)),
+        ),
         sentence,
         (
             "Whether the candles themselves were known at their times, such as adjusted prices.",

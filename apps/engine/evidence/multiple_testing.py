@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import sqrt
 from typing import Final
 
+from apps.engine.evidence.figures import MultipleTestingFigures, OverfittingOfTheStudy
 from apps.engine.evidence.inputs import EvidenceInput, EvidenceThresholds, Trials
 from apps.engine.evidence.sections import (
     CheckStatus,
@@ -25,7 +26,7 @@ _NOT_LOOKED_AT: Final = (
 )
 
 
-def multiple_testing_section(evidence: EvidenceInput) -> EvidenceSection:
+def multiple_testing_section(evidence: EvidenceInput) -> EvidenceSection[MultipleTestingFigures]:
     """Return the deflated Sharpe ratio and, for a configuration chosen by a study, the probability
     that it is overfitted.
     """
@@ -35,16 +36,16 @@ def multiple_testing_section(evidence: EvidenceInput) -> EvidenceSection:
     sentence = _sentence(deflated, trials, thresholds)
     return EvidenceSection(
         MULTIPLE_TESTING,
-        {
-            "trials": trials.tried,
-            "deviationOfRatios": rounded(sqrt(trials.variance), Unit.RATIO),
-            "expectedMaximum": rounded(benchmark, Unit.RATIO),
-            "sharpeRatioDaily": rounded_figure(evidence.result.sharpe, Unit.RATIO),
-            "deflatedSharpeRatio": rounded_figure(deflated, Unit.RATIO),
-            "passesFrom": thresholds.deflated_sharpe,
-            "doubtFrom": thresholds.deflated_sharpe_doubt,
-            "overfitting": _figures(trials.overfitting, thresholds),
-        },
+        MultipleTestingFigures(
+            trials=trials.tried,
+            deviationOfRatios=rounded(sqrt(trials.variance), Unit.RATIO),
+            expectedMaximum=rounded(benchmark, Unit.RATIO),
+            sharpeRatioDaily=rounded_figure(evidence.result.sharpe, Unit.RATIO),
+            deflatedSharpeRatio=rounded_figure(deflated, Unit.RATIO),
+            passesFrom=thresholds.deflated_sharpe,
+            doubtFrom=thresholds.deflated_sharpe_doubt,
+            overfitting=_figures(trials.overfitting, thresholds),
+        ),
         sentence,
         _NOT_LOOKED_AT,
         EvidenceCheck(MULTIPLE_TESTING, status, sentence),
@@ -100,13 +101,13 @@ def _sentence(deflated: float | None, trials: Trials, thresholds: EvidenceThresh
     )
 
 
-def _figures(study: Overfitting | None, thresholds: EvidenceThresholds) -> dict[str, object] | None:
-    return (
-        None
-        if study is None
-        else {
-            **study.figures(),
-            "passesUpTo": thresholds.overfitting,
-            "countsFromSets": thresholds.selected_sets,
-        }
+def _figures(
+    study: Overfitting | None, thresholds: EvidenceThresholds
+) -> OverfittingOfTheStudy | None:
+    if study is None:
+        return None
+    return OverfittingOfTheStudy(
+        **study.figures(),
+        passesUpTo=thresholds.overfitting,
+        countsFromSets=thresholds.selected_sets,
     )

@@ -18,6 +18,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from apps.engine.candles.candles import DAY, IST, Candles, ist_day
+from apps.engine.evidence.figures import RegimeFigures, RegimesFigures, RulesRegimeFigures
 from apps.engine.evidence.inputs import EvidenceInput
 from apps.engine.evidence.sections import CheckStatus, EvidenceCheck, EvidenceSection
 from apps.engine.results.breakdowns import HOURS, WEEKDAYS
@@ -57,16 +58,16 @@ class MarketRegime(NamedTuple):
     won: float
 
     @property
-    def figures(self) -> dict[str, object]:
-        return {
-            "regime": self.name,
-            "trades": self.trades,
-            "netProfit": rounded(self.net, Unit.RUPEES),
-            "winRate": rounded(self.won * 100, Unit.PERCENT),
-        }
+    def figures(self) -> RegimeFigures:
+        return RegimeFigures(
+            regime=self.name,
+            trades=self.trades,
+            netProfit=rounded(self.net, Unit.RUPEES),
+            winRate=rounded(self.won * 100, Unit.PERCENT),
+        )
 
 
-def regimes_section(evidence: EvidenceInput) -> EvidenceSection:
+def regimes_section(evidence: EvidenceInput) -> EvidenceSection[RegimesFigures]:
     """Return the trades and the net profit in each regime, and whether one carries the result: the
     others together make nothing, with half of the trades or more.
     """
@@ -81,10 +82,21 @@ def regimes_section(evidence: EvidenceInput) -> EvidenceSection:
         and regime.trades * 2 <= len(result.trades)
     ]
     status, sentence = _conclusion(carrying, result)
-    figures = {kind: [regime.figures for regime in regimes] for kind, regimes in kinds.items()}
     changed = {str(np.datetime64(day, "D")): names for day, names in rule_changes(evidence).items()}
-    for row in figures[RULES_SINCE]:
-        row["changed"] = changed.get(str(row["regime"]), [])
+    rows = {kind: [regime.figures for regime in regimes] for kind, regimes in kinds.items()}
+    figures = RegimesFigures(
+        trend=rows["trend"],
+        volatility=rows["volatility"],
+        gap=rows["gap"],
+        expiry=rows["expiry"],
+        month=rows["month"],
+        weekday=rows["weekday"],
+        hour=rows["hour"],
+        rulesSince=[
+            RulesRegimeFigures(**row, changed=changed.get(row["regime"], []))
+            for row in rows[RULES_SINCE]
+        ],
+    )
     return EvidenceSection(
         REGIMES, figures, sentence, _NOT_LOOKED_AT, EvidenceCheck(REGIMES, status, sentence)
     )

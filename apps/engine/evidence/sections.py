@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.studies.configs import PERCENTILES
+from apps.engine.evidence.figures import ChargesByKind
+from apps.engine.kernel.reasons import CHARGE_KINDS
+from apps.engine.studies.figures import Percentiles, percentiles_of
 from apps.engine.units import Unit, rounded
 
 
@@ -35,20 +38,23 @@ class EvidenceCheck:
     reason: str
 
 
+SectionFigures = TypeVar("SectionFigures", bound=Mapping[str, object])
+
+
 @dataclass(frozen=True, slots=True)
-class EvidenceSection:
-    """A section by its name on the wire: figures in wire form, their conclusion in a sentence, and
+class EvidenceSection(Generic[SectionFigures]):
+    """A section by its name on the wire: its figures, their conclusion in a sentence, and
     the aspects not examined, in sentences.
     """
 
     name: str
-    figures: Mapping[str, object]
+    figures: SectionFigures
     sentence: str
     not_looked_at: Sequence[str]
     check: EvidenceCheck | None = None
 
 
-def section_json(section: EvidenceSection) -> dict[str, object]:
+def section_json(section: EvidenceSection[Any]) -> dict[str, object]:
     """Return a section in wire form, under its name."""
     return {
         "sentence": section.sentence,
@@ -71,13 +77,9 @@ def rounded_figure(value: float | None, unit: Unit) -> float | None:
     return None if value is None else rounded(value, unit)
 
 
-def quantiles(values: NDArray[np.float64], unit: Unit) -> dict[str, float]:
+def quantiles(values: NDArray[np.float64], unit: Unit) -> Percentiles:
     """Return the percentiles by their names on the wire, interpolated linearly."""
-    percentiles: Sequence[float] = np.percentile(values, PERCENTILES).tolist()
-    return {
-        f"p{percent}": rounded(value, unit)
-        for percent, value in zip(PERCENTILES, percentiles, strict=True)
-    }
+    return percentiles_of(values, unit)
 
 
 def percent_text(share: float) -> str:
@@ -87,3 +89,9 @@ def percent_text(share: float) -> str:
     if 0 < share < 0.001:
         return "less than 0.1 %"
     return f"{share * 100:.1f} %"
+
+
+def charges_by_kind(rupees: NDArray[np.float64]) -> ChargesByKind:
+    """Return charges, in the order of CHARGE_KINDS, by their names."""
+    paid = [rounded(value, Unit.RUPEES) for value in rupees.tolist()]
+    return cast(ChargesByKind, dict(zip(CHARGE_KINDS, paid, strict=True)))

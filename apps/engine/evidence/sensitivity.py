@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from apps.engine.errors import InsufficientBars
+from apps.engine.evidence.figures import NeighbourFigures, SensitivityFigures
 from apps.engine.evidence.inputs import EvidenceInput
 from apps.engine.evidence.sections import (
     CheckStatus,
@@ -151,7 +152,7 @@ def _joined(same: Sequence[Neighbour]) -> Neighbour:
     return same[0]._replace(values={}, net=sum(nets) if len(nets) == len(same) else None)
 
 
-def sensitivity_section(evidence: EvidenceInput) -> EvidenceSection:
+def sensitivity_section(evidence: EvidenceInput) -> EvidenceSection[SensitivityFigures]:
     """Return the results of the neighbours: how many stay profitable, the worst, the median, a
     cliff.
     """
@@ -164,24 +165,24 @@ def sensitivity_section(evidence: EvidenceInput) -> EvidenceSection:
         status = CheckStatus.DOUBT
     sentence = _sentence(result)
     nets = np.array(result.distinct)
-    cliff = result.cliff and _row(result.cliff)
+    cliff = None if result.cliff is None else _row(result.cliff)
     return EvidenceSection(
         SENSITIVITY,
-        {
-            "netProfit": rounded(result.net, Unit.RUPEES),
-            "numbers": result.numbers,
-            "changedNumbers": result.tried,
-            "neighbours": len(result.neighbours),
-            "invalid": len(result.neighbours) - len(result.nets),
-            "distinct": len(nets),
-            "profitable": rounded_figure(result.profitable, Unit.RATIO),
-            "worst": rounded(float(nets.min()), Unit.RUPEES) if len(nets) else None,
-            "median": rounded(float(np.median(nets)), Unit.RUPEES) if len(nets) else None,
-            "cliff": cliff,
-            "changes": [_row(neighbour) for neighbour in result.neighbours if neighbour.path],
-            "passesFrom": thresholds.profitable_neighbours,
-            "doubtFrom": thresholds.profitable_neighbours_doubt,
-        },
+        SensitivityFigures(
+            netProfit=rounded(result.net, Unit.RUPEES),
+            numbers=result.numbers,
+            changedNumbers=result.tried,
+            neighbours=len(result.neighbours),
+            invalid=len(result.neighbours) - len(result.nets),
+            distinct=len(nets),
+            profitable=rounded_figure(result.profitable, Unit.RATIO),
+            worst=rounded(float(nets.min()), Unit.RUPEES) if len(nets) else None,
+            median=rounded(float(np.median(nets)), Unit.RUPEES) if len(nets) else None,
+            cliff=cliff,
+            changes=[_row(neighbour) for neighbour in result.neighbours if neighbour.path],
+            passesFrom=thresholds.profitable_neighbours,
+            doubtFrom=thresholds.profitable_neighbours_doubt,
+        ),
         sentence + evidence.simulation_note,
         ("Other conditions, indicators or exits than those that are written.",),
         EvidenceCheck(SENSITIVITY, status, sentence),
@@ -208,13 +209,13 @@ def _sentence(result: Sensitivity) -> str:
     )
 
 
-def _row(neighbour: Neighbour) -> dict[str, object]:
-    return {
-        "path": neighbour.path,
-        "value": neighbour.values.get(neighbour.path or ""),
-        "change": neighbour.change,
-        "netProfit": rounded_figure(neighbour.net, Unit.RUPEES),
-    }
+def _row(neighbour: Neighbour) -> NeighbourFigures:
+    return NeighbourFigures(
+        path=neighbour.path,
+        value=neighbour.values.get(neighbour.path or ""),
+        change=neighbour.change,
+        netProfit=rounded_figure(neighbour.net, Unit.RUPEES),
+    )
 
 
 def _numbers_of(value: object, path: str = "") -> Iterator[tuple[str, float]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import ceil
 from typing import Final
 
+from apps.engine.evidence.figures import ResampledPaths, SignificanceFigures
 from apps.engine.evidence.inputs import EvidenceInput
 from apps.engine.evidence.resampling import net_without_best, resampled_paths
 from apps.engine.evidence.sections import (
@@ -26,8 +27,8 @@ _NOT_LOOKED_AT: Final = (
 )
 
 
-def significance_section(evidence: EvidenceInput) -> EvidenceSection:
-    """Return paths of resampled days, and the probabilistic Sharpe ratio."""
+def significance_section(evidence: EvidenceInput) -> EvidenceSection[SignificanceFigures]:
+    """Return paths of days drawn anew, and the probabilistic Sharpe ratio."""
     result, thresholds = evidence.result, evidence.thresholds
     estimate = result.sharpe_estimate
     probability = None if estimate is None else estimate.probability(0.0)
@@ -38,20 +39,20 @@ def significance_section(evidence: EvidenceInput) -> EvidenceSection:
     sentence = _sentence(probability, least, len(result.daily), thresholds.probabilistic_sharpe)
     return EvidenceSection(
         SIGNIFICANCE,
-        {
-            "days": len(result.daily),
-            "paths": _paths(evidence),
-            "probabilisticSharpeRatio": rounded_figure(probability, Unit.RATIO),
-            "minimumTrackRecordDays": None if least is None else ceil(least),
-            "withoutBestTrades": [
+        SignificanceFigures(
+            days=len(result.daily),
+            paths=_paths(evidence),
+            probabilisticSharpeRatio=rounded_figure(probability, Unit.RATIO),
+            minimumTrackRecordDays=None if least is None else ceil(least),
+            withoutBestTrades=[
                 {"trades": count, "netProfit": rounded(net, Unit.RUPEES)}
                 for count, net in zip(
                     BEST_LEFT_OUT, net_without_best(result.profit, BEST_LEFT_OUT), strict=True
                 )
             ],
-            "passesFrom": thresholds.probabilistic_sharpe,
-            "doubtFrom": thresholds.probabilistic_sharpe_doubt,
-        },
+            passesFrom=thresholds.probabilistic_sharpe,
+            doubtFrom=thresholds.probabilistic_sharpe_doubt,
+        ),
         sentence,
         _NOT_LOOKED_AT,
         EvidenceCheck(SIGNIFICANCE, status, sentence),
@@ -70,15 +71,15 @@ def _sentence(probability: float | None, least: float | None, days: int, wanted:
     return f"{sentence}; {ceil(least):,} days like these are needed for {percent_text(wanted)}."
 
 
-def _paths(evidence: EvidenceInput) -> dict[str, object] | None:
+def _paths(evidence: EvidenceInput) -> ResampledPaths | None:
     """Return the figures of the paths; None for too few days."""
     returns = evidence.result.daily
     if len(returns) < 2:
         return None
     paths = resampled_paths(returns, seed=evidence.inputs.seed)
-    return {
-        "count": len(paths.growth),
-        "netProfit": quantiles(paths.growth * evidence.inputs.capital, Unit.RUPEES),
-        "maxDrawdown": quantiles(paths.drawdown * 100, Unit.PERCENT),
-        "probabilityOfLoss": rounded(paths.loss, Unit.RATIO),
-    }
+    return ResampledPaths(
+        count=len(paths.growth),
+        netProfit=quantiles(paths.growth * evidence.inputs.capital, Unit.RUPEES),
+        maxDrawdown=quantiles(paths.drawdown * 100, Unit.PERCENT),
+        probabilityOfLoss=rounded(paths.loss, Unit.RATIO),
+    )

@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from apps.engine.evidence.figures import TimingFigures
 from apps.engine.evidence.inputs import EvidenceInput
 from apps.engine.evidence.sections import (
     EvidenceCheck,
@@ -75,7 +76,7 @@ class AlphaTest(NamedTuple):
         return size if t > 0 else -size
 
 
-def timing_section(evidence: EvidenceInput) -> EvidenceSection:
+def timing_section(evidence: EvidenceInput) -> EvidenceSection[TimingFigures]:
     """Return both tests, and the p-value that counts them and all trials."""
     trials, thresholds = evidence.trials, evidence.thresholds
     permuted, alpha = _permuted(evidence), _alpha(evidence)
@@ -89,27 +90,29 @@ def timing_section(evidence: EvidenceInput) -> EvidenceSection:
     sentence = _sentence(permuted, alpha, p_value, trials.tried)
     return EvidenceSection(
         TIMING,
-        {
-            "permutations": permuted
-            and {
+        TimingFigures(
+            permutations=None
+            if permuted is None
+            else {
                 "count": PERMUTATIONS,
                 "grossProfit": rounded(permuted.gross, Unit.RUPEES),
                 "permuted": quantiles(permuted.permuted, Unit.RUPEES),
                 "pValue": rounded(permuted.p_value, Unit.RATIO),
             },
-            "alpha": alpha
-            and {
+            alpha=None
+            if alpha is None
+            else {
                 "percentADay": rounded(alpha.alpha * 100, Unit.PERCENT),
                 "beta": rounded(alpha.beta, Unit.RATIO),
                 "tValue": rounded(alpha.t_value, Unit.RATIO),
                 "pValue": rounded(1 - _NORMAL.cdf(alpha.z_value), Unit.RATIO),
             },
-            "trials": trials.tried,
-            "expectedMaximum": rounded(benchmark, Unit.RATIO),
-            "pValue": rounded_figure(p_value, Unit.RATIO),
-            "passesUpTo": rounded(1 - thresholds.timing, Unit.RATIO),
-            "doubtUpTo": rounded(1 - thresholds.timing_doubt, Unit.RATIO),
-        },
+            trials=trials.tried,
+            expectedMaximum=rounded(benchmark, Unit.RATIO),
+            pValue=rounded_figure(p_value, Unit.RATIO),
+            passesUpTo=rounded(1 - thresholds.timing, Unit.RATIO),
+            doubtUpTo=rounded(1 - thresholds.timing_doubt, Unit.RATIO),
+        ),
         sentence,
         _NOT_LOOKED_AT,
         EvidenceCheck(TIMING, status, sentence),

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from apps.engine.candles.candles import ist_day
 from apps.engine.candles.symbols import parse_symbol
+from apps.engine.evidence.figures import TradabilityFigures
 from apps.engine.evidence.inputs import EvidenceInput, EvidenceThresholds
 from apps.engine.evidence.sections import (
     CheckStatus,
@@ -36,7 +37,7 @@ _NOT_LOOKED_AT: Final = (
 )
 
 
-def tradability_section(evidence: EvidenceInput) -> EvidenceSection:
+def tradability_section(evidence: EvidenceInput) -> EvidenceSection[TradabilityFigures]:
     """Return the number of impossible trades, and the size of fills relative to their bars."""
     thresholds = evidence.thresholds
     quantity, volume = shares_of_volume(evidence)
@@ -47,19 +48,19 @@ def tradability_section(evidence: EvidenceInput) -> EvidenceSection:
     check = _check(evidence, shorts, sold, capital)
     return EvidenceSection(
         TRADABILITY,
-        {
-            "shortsOverNight": shorts,
-            "soldOptions": sold,
-            "volume": {
+        TradabilityFigures(
+            shortsOverNight=shorts,
+            soldOptions=sold,
+            volume={
                 "fills": int((~np.isnan(volume)).sum()),
                 "percentOfBar": quantiles(known * 100, Unit.PERCENT) if len(known) else None,
                 "largerThanPercent": THIN_SHARE * 100,
                 "larger": int(is_thin(quantity, volume).sum()),
             },
-            "largestCapital": rounded_figure(capital, Unit.RUPEES),
-            "failsFromVolumeShare": thresholds.volume_share,
-            "failsFromShareOfFills": thresholds.large_fills,
-        },
+            largestCapital=rounded_figure(capital, Unit.RUPEES),
+            failsFromVolumeShare=thresholds.volume_share,
+            failsFromShareOfFills=thresholds.large_fills,
+        ),
         check.reason + _capital_note(capital, thresholds),
         (*_NOT_LOOKED_AT, *(["Volume: the candles have none."] if capital is None else [])),
         check,

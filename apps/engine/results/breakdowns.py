@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import chain, pairwise
 from math import floor, log10
-from typing import Any, Final, NamedTuple, TypedDict
+from typing import Annotated, Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
+from typing_extensions import TypedDict
 
 from apps.engine.candles.candles import DAY, IST, ist_day
 from apps.engine.kernel.reasons import EXIT_REASONS
@@ -37,31 +39,29 @@ DAYS, WEEKS, MONTHS, YEARS = "M8[D]", "M8[W]", "M8[M]", "M8[Y]"
 MOST_PERIODS: Final = {DAYS: 260, WEEKS: 260, MONTHS: 600, YEARS: 600}
 
 
-class TradeGroup(TypedDict):
-    """Trades with a common feature, `name`, as on the wire.
+class BreakdownRow(TypedDict):
+    """Trades that have something in common, `name`."""
 
-    `winRate` is percent of the won or lost trades, `averageProfit` the rupees of a trade; each is
-    None without trades.
+    name: Annotated[str, Field(description="The common feature of its trades.")]
+    trades: Annotated[int, Field(ge=0, description="All of them.")]
+    winningTrades: Annotated[int, Field(ge=0, description="With a profit after charges.")]
+    losingTrades: Annotated[int, Field(ge=0, description="With a loss after charges.")]
+    winRate: Annotated[float | None, Field(description="Percent of the trades that won or lost.")]
+    grossProfit: Annotated[float, Field(description="Rupees, before charges.")]
+    charges: Annotated[float, Field(description="Rupees.")]
+    netProfit: Annotated[float, Field(description="Rupees, after charges.")]
+    averageProfit: Annotated[float | None, Field(description="Rupees of a trade, after charges.")]
+
+
+class PeriodRow(BreakdownRow):
+    """The trades that ended in a day (`2024-01-31`), a week (by its Monday), a month (`2024-01`) or
+    a year.
     """
 
-    name: str
-    trades: int
-    winningTrades: int
-    losingTrades: int
-    winRate: float | None
-    grossProfit: float
-    charges: float
-    netProfit: float
-    averageProfit: float | None
-
-
-class TradePeriod(TradeGroup):
-    """A day (`2024-01-31`), a week (by its Monday), a month (`2024-01`) or a year: the trades that
-    ended in it, and the return of equity in percent, from the last close before it, or the capital,
-    to its own last one.
-    """
-
-    returnPercentage: float
+    returnPercentage: Annotated[
+        float,
+        Field(description="Of equity, from the last close before the period to its own last."),
+    ]
 
 
 class _Grouping(NamedTuple):
@@ -74,14 +74,26 @@ class _Grouping(NamedTuple):
 class Breakdowns(TypedDict):
     """Every breakdown of a result, under its name on the wire."""
 
-    bySymbol: Sequence[TradeGroup]
-    bySide: Sequence[TradeGroup]
-    byExitReason: Sequence[TradeGroup]
-    byWeekday: Sequence[TradeGroup]
-    byDay: Sequence[TradePeriod]
-    byWeek: Sequence[TradePeriod]
-    byMonth: Sequence[TradePeriod]
-    byYear: Sequence[TradePeriod]
+    bySymbol: Sequence[BreakdownRow]
+    bySide: Sequence[BreakdownRow]
+    byExitReason: Sequence[BreakdownRow]
+    byWeekday: Annotated[Sequence[BreakdownRow], Field(description="Of the entry.")]
+    byDay: Annotated[
+        Sequence[PeriodRow],
+        Field(max_length=MOST_PERIODS[DAYS], description="The newest days that have bars."),
+    ]
+    byWeek: Annotated[
+        Sequence[PeriodRow],
+        Field(max_length=MOST_PERIODS[WEEKS], description="The newest weeks, by their Mondays."),
+    ]
+    byMonth: Annotated[
+        Sequence[PeriodRow],
+        Field(max_length=MOST_PERIODS[MONTHS], description="The newest months."),
+    ]
+    byYear: Annotated[
+        Sequence[PeriodRow],
+        Field(max_length=MOST_PERIODS[YEARS], description="The newest years."),
+    ]
 
 
 def trade_breakdowns(
@@ -118,15 +130,15 @@ def trade_breakdowns(
     )
 
 
-def by_hour(trades: Array) -> list[TradeGroup]:
+def by_hour(trades: Array) -> list[BreakdownRow]:
     """Return the trades by the hour of the entry, in India: `09:00` has entries before 10:00."""
     hour = (trades["entry_time"] + IST) % DAY // SECONDS_AN_HOUR
     return _traded(*_groups(trades, _Grouping(HOURS, hour)))
 
 
 def _newest(
-    groups: Sequence[TradeGroup], returns: Sequence[float], length: str
-) -> list[TradePeriod]:
+    groups: Sequence[BreakdownRow], returns: Sequence[float], length: str
+) -> list[PeriodRow]:
     newest = slice(-MOST_PERIODS[length], None)
     pairs = zip(groups[newest], returns[newest], strict=True)
     return [{**group, "returnPercentage": percent} for group, percent in pairs]
@@ -188,7 +200,7 @@ def _first_dates(days: NDArray[np.int64], length: str) -> NDArray[np.datetime64]
     return days.astype(DAYS).astype(length)
 
 
-def _groups(trades: Array, *groupings: _Grouping) -> list[list[TradeGroup]]:
+def _groups(trades: Array, *groupings: _Grouping) -> list[list[BreakdownRow]]:
     """Return the groups of each grouping, in the order of their names, all summed at once.
 
     The groups of a trade are adjacent, because a processor adds faster to many sums in turn than to
@@ -221,7 +233,7 @@ def _groups(trades: Array, *groupings: _Grouping) -> list[list[TradeGroup]]:
         each_rounded(net, Unit.RUPEES),
         _none_for_zero(each_rounded(net / np.maximum(total, 1), Unit.RUPEES), total),
     )
-    groups: list[TradeGroup] = [
+    groups: list[BreakdownRow] = [
         {
             "name": name,
             "trades": trades_of_group,
@@ -253,7 +265,7 @@ def _none_for_zero(quotients: list[float], divisors: NDArray[np.int64]) -> list[
     return [quotient if divisor else None for quotient, divisor in known]
 
 
-def _traded(groups: Sequence[TradeGroup]) -> list[TradeGroup]:
+def _traded(groups: Sequence[BreakdownRow]) -> list[BreakdownRow]:
     return [group for group in groups if group["trades"]]
 
 

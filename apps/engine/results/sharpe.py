@@ -11,11 +11,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import e, sqrt
 from statistics import NormalDist, variance
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
+from pydantic import Field
+from typing_extensions import TypedDict
 
 Floats = NDArray[np.float64]
 
@@ -121,7 +123,18 @@ def expected_maximum(trials: int, spread: float) -> float:
     return sqrt(spread) * ((1 - _EULER_MASCHERONI) * near + _EULER_MASCHERONI * far)
 
 
-def deflated(best: SharpeEstimate | None, tried: Sequence[float]) -> dict[str, float | None]:
+class DeflatedRatio(TypedDict):
+    """The best Sharpe ratio beside the best that is expected by luck."""
+
+    trials: Annotated[int, Field(ge=0, description="Sets that have a daily Sharpe ratio.")]
+    sharpeRatioDaily: Annotated[float | None, Field(description="Of the best set, not annualised.")]
+    expectedMaximum: Annotated[
+        float, Field(description="The expected best of so many trials without any skill.")
+    ]
+    deflatedSharpeRatio: Annotated[float | None, Field(description="A probability, 0 to 1.")]
+
+
+def deflated(best: SharpeEstimate | None, tried: Sequence[float]) -> DeflatedRatio:
     """Return the deflated figures of the chosen set; `tried` are the ratios of all sets with one,
     including the chosen one.
 
@@ -129,9 +142,9 @@ def deflated(best: SharpeEstimate | None, tried: Sequence[float]) -> dict[str, f
     side.
     """
     benchmark = expected_maximum(len(tried), variance(tried) if len(tried) > 1 else 0.0)
-    return {
-        "trials": len(tried),
-        "sharpeRatioDaily": None if best is None else best.ratio,
-        "expectedMaximum": benchmark,
-        "deflatedSharpeRatio": None if best is None else best.probability(benchmark),
-    }
+    return DeflatedRatio(
+        trials=len(tried),
+        sharpeRatioDaily=None if best is None else best.ratio,
+        expectedMaximum=benchmark,
+        deflatedSharpeRatio=None if best is None else best.probability(benchmark),
+    )

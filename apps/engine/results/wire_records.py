@@ -7,6 +7,7 @@ from math import isnan
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import TypedDict
 
 from apps.engine.candles.candles import ist_day
 from apps.engine.kernel.reasons import EXIT_REASONS
@@ -82,7 +83,17 @@ def _known(values: NDArray[np.float64]) -> list[float | None]:
     return [None if isnan(value) else _whole(round(value, 4)) for value in values.tolist()]
 
 
-def curve_points(curve: Array, points: int) -> list[dict[str, object]]:
+class EquityPoint(TypedDict):
+    """The equity at the end of a bucket of bars, and its range within the bucket."""
+
+    time: str
+    equity: float
+    low: float
+    high: float
+    drawdown: float
+
+
+def curve_points(curve: Array, points: int) -> list[EquityPoint]:
     """Return CURVE records in at most `points` buckets that keep extremes a thinner curve would
     lose.
 
@@ -94,30 +105,43 @@ def curve_points(curve: Array, points: int) -> list[dict[str, object]]:
     edges = np.arange(min(points, n) + 1) * n // max(min(points, n), 1)
     first, last = edges[:-1], edges[1:] - 1
     equity = curve["equity"]
-    columns = {
-        "time": wire_times(curve["time"][last]),
-        "equity": all_rounded(equity[last], Unit.RUPEES),
-        "low": all_rounded(np.minimum.reduceat(equity, first), Unit.RUPEES),
-        "high": all_rounded(np.maximum.reduceat(equity, first), Unit.RUPEES),
-        "drawdown": all_rounded(np.maximum.reduceat(drawdowns(equity), first) * 100, Unit.PERCENT),
-    }
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    return _points(
+        curve["time"][last],
+        equity[last],
+        np.minimum.reduceat(equity, first),
+        np.maximum.reduceat(equity, first),
+        np.maximum.reduceat(drawdowns(equity), first),
+    )
 
 
-def curve_blocks(curve: Array, size: int) -> Iterator[list[dict[str, object]]]:
+def curve_blocks(curve: Array, size: int) -> Iterator[list[EquityPoint]]:
     """Yield the points of `curve_points` with a bucket for each row, `size` at a time."""
     under = drawdowns(curve["equity"])
     for first in range(0, len(curve), size):
         rows = slice(first, first + size)
-        equity = all_rounded(curve["equity"][rows], Unit.RUPEES)
-        columns = {
-            "time": wire_times(curve["time"][rows]),
-            "equity": equity,
-            "low": equity,
-            "high": equity,
-            "drawdown": all_rounded(under[rows] * 100, Unit.PERCENT),
-        }
-        yield [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        equity = curve["equity"][rows]
+        yield _points(curve["time"][rows], equity, equity, equity, under[rows])
+
+
+def _points(
+    time: NDArray[np.int64],
+    equity: NDArray[np.float64],
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
+    under: NDArray[np.float64],
+) -> list[EquityPoint]:
+    columns = zip(
+        wire_times(time),
+        all_rounded(equity, Unit.RUPEES),
+        all_rounded(low, Unit.RUPEES),
+        all_rounded(high, Unit.RUPEES),
+        all_rounded(under * 100, Unit.PERCENT),
+        strict=True,
+    )
+    return [
+        EquityPoint(time=at, equity=closes, low=least, high=most, drawdown=fallen)
+        for at, closes, least, most, fallen in columns
+    ]
 
 
 def wire_times(time: NDArray[np.int64]) -> list[str]:

@@ -18,6 +18,7 @@ from apps.engine.studies.configs import (
     parse_config,
 )
 from apps.engine.studies.fan import FAN_PATHS
+from apps.engine.studies.figures import FINDINGS, schemas_of
 from apps.engine.studies.grid import Grid, applied, search_errors, why_not_tried
 from apps.engine.studies.windows import TooFewSessions, sessions_needed
 
@@ -41,6 +42,7 @@ else:
 
 __all__ = [
     "FAN_PATHS",
+    "FINDINGS",
     "MOST_SEED",
     "PERCENTILES",
     "SHARE_OF_SCORES",
@@ -60,6 +62,7 @@ __all__ = [
     "applied",
     "parse_config",
     "run_whole",
+    "schemas_of",
     "search_errors",
     "sessions_needed",
     "why_not_tried",

@@ -13,7 +13,7 @@ from concurrent.futures import wait as wait_for
 from dataclasses import dataclass
 from math import ceil
 from threading import Event
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,7 @@ from apps.engine.simulation.simulations import (
 )
 from apps.engine.studies.candidates import CandidatePlan, Candidates
 from apps.engine.studies.configs import SHOWN
+from apps.engine.studies.figures import ShownPerformance
 from apps.engine.studies.grid import Grid
 
 CACHE_BYTES: Final = 256 * 2**20
@@ -306,5 +307,5 @@ def rank(objectives: NDArray[np.float64], name: str) -> NDArray[np.intp]:
     return np.argsort(objectives if METRICS[name].falls else -objectives, kind="stable")
 
 
-def shown(result_data: ResultData) -> dict[str, Figure]:
-    return figures(result_data, SHOWN)
+def shown(result_data: ResultData) -> ShownPerformance:
+    return cast(ShownPerformance, figures(result_data, SHOWN))

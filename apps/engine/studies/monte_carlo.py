@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from apps.engine.simulation.simulate import SimulationResult
 from apps.engine.simulation.simulations import ReportProgress, ignore_progress
 from apps.engine.studies.configs import PERCENTILES, MonteCarloConfig
 from apps.engine.studies.fan import fan
+from apps.engine.studies.figures import AsTraded, MonteCarloResults, Spread
 from apps.engine.studies.study import StudyOutput
 from apps.engine.units import Unit, rounded
 
@@ -225,7 +226,9 @@ class MonteCarlo:
             scores[field] = values
         return scores
 
-    def conclude(self, scores: Array, *, threads: int, report: ReportProgress) -> StudyOutput:
+    def conclude(
+        self, scores: Array, *, threads: int, report: ReportProgress
+    ) -> StudyOutput[MonteCarloResults]:
         """Return the result as traded, and the findings: percentiles of final equity and of
         drawdown, risk of ruin in percent of paths; the chart is the fan.
 
@@ -236,21 +239,21 @@ class MonteCarlo:
         is_shuffle = config.method == "shuffle"
         return StudyOutput(
             self.result,
-            {
-                "method": config.method,
-                "runs": config.runs,
-                "trades": len(profits),
-                "blockLength": self.block if config.method == "block_bootstrap" else None,
-                "ruinThreshold": config.ruinThreshold,
-                "seed": self.seed,
-                "finalEquity": None if is_shuffle else _in_rupees(_spread(scores["last"])),
-                "maxDrawdown": _spread(scores["drawdown"] * 100),
-                "riskOfRuin": float(scores["ruined"].mean() * 100),
-                "asTraded": {
-                    "finalEquity": rounded(float(traded[-1]), Unit.RUPEES),
-                    "maxDrawdown": max_drawdown(traded),
-                },
-            },
+            MonteCarloResults(
+                method=config.method,
+                runs=config.runs,
+                trades=len(profits),
+                blockLength=self.block if config.method == "block_bootstrap" else None,
+                ruinThreshold=config.ruinThreshold,
+                seed=self.seed,
+                finalEquity=None if is_shuffle else _in_rupees(_spread(scores["last"])),
+                maxDrawdown=_spread(scores["drawdown"] * 100),
+                riskOfRuin=float(scores["ruined"].mean() * 100),
+                asTraded=AsTraded(
+                    finalEquity=rounded(float(traded[-1]), Unit.RUPEES),
+                    maxDrawdown=max_drawdown(traded),
+                ),
+            ),
             fan(
                 profits,
                 capital=self.capital,
@@ -268,15 +271,16 @@ def usual_block(trades: int) -> int:
     return max(1, round(float(np.cbrt(trades))))
 
 
-def _spread(values: Floats) -> dict[str, float]:
+def _spread(values: Floats) -> Spread:
     """Return mean and percentiles, interpolated linearly."""
     percentiles: Sequence[float] = np.percentile(values, PERCENTILES).tolist()
     named = {f"p{p}": value for p, value in zip(PERCENTILES, percentiles, strict=True)}
-    return {"mean": float(values.mean()), **named}
+    return cast(Spread, {"mean": float(values.mean()), **named})
 
 
-def _in_rupees(spread: dict[str, float]) -> dict[str, float]:
-    return {name: rounded(amount, Unit.RUPEES) for name, amount in spread.items()}
+def _in_rupees(spread: Spread) -> Spread:
+    amounts = cast(dict[str, float], spread)
+    return cast(Spread, {name: rounded(value, Unit.RUPEES) for name, value in amounts.items()})
 
 
 def warm_up() -> None:

@@ -27,6 +27,12 @@ from apps.engine.simulation.simulate import result_of
 from apps.engine.simulation.simulation_input import SimulationInput
 from apps.engine.simulation.simulations import EVERY_ROW, ReportProgress, ignore_progress
 from apps.engine.studies.configs import OptimizationConfig
+from apps.engine.studies.figures import (
+    Deflation,
+    OptimizationResults,
+    OverfittingFigures,
+    RankedSet,
+)
 from apps.engine.studies.grid import Grid
 from apps.engine.studies.grid_search import (
     CACHE_BYTES,
@@ -147,7 +153,9 @@ class Optimisation:
                     score["sums"], score["squares"] = blocks.sums[0], blocks.squares[0]
         return scores
 
-    def conclude(self, scores: Array, *, threads: int, report: ReportProgress) -> StudyOutput:
+    def conclude(
+        self, scores: Array, *, threads: int, report: ReportProgress
+    ) -> StudyOutput[OptimizationResults]:
         """Return the best set's result, and the findings: the trials, the ranked table, the
         deflation, the probability of overfitting; the chart is the heat map. Raises NothingToTry.
         """
@@ -168,19 +176,19 @@ class Optimisation:
         )
         return StudyOutput(
             result,
-            {
-                "objective": config.objective,
-                "method": config.method,
-                "sets": search.grid.size,
-                "tried": len(ran),
-                "invalid": self.size - len(ran),
-                "deflation": {
+            OptimizationResults(
+                objective=config.objective,
+                method=config.method,
+                sets=search.grid.size,
+                tried=len(ran),
+                invalid=self.size - len(ran),
+                deflation=Deflation(
                     **deflated(best.result_data.sharpe_estimate, ratios),
-                    "days": len(best.result_data.daily),
-                },
-                "overfitting": self._overfitting(scores, int(ranked[0]), threads),
-                "ranking": self._table(scores, ranked, threads, report),
-            },
+                    days=len(best.result_data.daily),
+                ),
+                overfitting=self._overfitting(scores, int(ranked[0]), threads),
+                ranking=self._table(scores, ranked, threads, report),
+            ),
             self._chart(scores, ran),
         )
 
@@ -189,11 +197,9 @@ class Optimisation:
         objectives = scores["objective"][ran]
         return heat_map(self.search.grid, tried, objectives, objective=self.config.objective)
 
-    def _overfitting(self, scores: Array, winner: int, threads: int) -> dict[str, object] | None:
-        """Return the probability that the choice is overfitted.
-
-        None with fewer days than blocks, or with too few sets with daily returns, because a set
-        without equity above 0 has none.
+    def _overfitting(self, scores: Array, winner: int, threads: int) -> OverfittingFigures | None:
+        """Return the probability that the choice is overfitted; None with fewer days than blocks,
+        or with too few sets with daily returns, which a set without equity above 0 lacks.
         """
         compared = np.flatnonzero(~np.isnan(scores["sums"][:, 0]))
         if len(compared) < LEAST_SETS:
@@ -206,7 +212,7 @@ class Optimisation:
 
     def _table(
         self, scores: Array, ranked: Items, threads: int, report: ReportProgress
-    ) -> list[dict[str, object]]:
+    ) -> list[RankedSet]:
         """Return the best sets, with a few figures from another simulation of each."""
         grid = self.search.grid
         positions = np.full(self.size, -1)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from apps.engine.kernel.jit import entry_point, step
 from apps.engine.results.sharpe import SAME
+from apps.engine.studies.figures import OverfittingFigures
 from apps.engine.units import Unit, rounded
 
 Floats = NDArray[np.float64]
@@ -90,19 +91,19 @@ class Overfitting(NamedTuple):
     out_of_sample: float
     degradation: float | None
 
-    def figures(self) -> dict[str, object]:
-        """Return the figures in wire form, keyed by name."""
-        return {
-            "sets": self.sets,
-            "splits": self.splits,
-            "probability": rounded(self.probability, Unit.RATIO),
-            "probabilityOfLoss": rounded(self.loss, Unit.RATIO),
-            "sharpeRatioInSample": rounded(self.in_sample, Unit.RATIO),
-            "sharpeRatioOutOfSample": rounded(self.out_of_sample, Unit.RATIO),
-            "degradation": (
+    def figures(self) -> OverfittingFigures:
+        """Return the figures in wire form."""
+        return OverfittingFigures(
+            sets=self.sets,
+            splits=self.splits,
+            probability=rounded(self.probability, Unit.RATIO),
+            probabilityOfLoss=rounded(self.loss, Unit.RATIO),
+            sharpeRatioInSample=rounded(self.in_sample, Unit.RATIO),
+            sharpeRatioOutOfSample=rounded(self.out_of_sample, Unit.RATIO),
+            degradation=(
                 None if self.degradation is None else rounded(self.degradation, Unit.RATIO)
             ),
-        }
+        )
 
     @classmethod
     def of_figures(cls, figures: Mapping[str, Any]) -> Overfitting:

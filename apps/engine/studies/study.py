@@ -7,7 +7,8 @@ range of its computation, so the result of a study does not depend on its divisi
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple, Protocol
+from collections.abc import Mapping
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from apps.engine.kernel.records import Array
 from apps.engine.simulation.simulate import SimulationResult
@@ -17,13 +18,16 @@ SHARE_OF_SCORES: Final = 0.9
 """Of the progress; the rest is the conclusion."""
 
 
-class StudyOutput(NamedTuple):
+Findings = TypeVar("Findings", bound=Mapping[str, object])
+
+
+class StudyOutput(NamedTuple, Generic[Findings]):
     """`result` is of the one simulation that represents the study; `findings` are JSON, and
     `chart`, also JSON, is the chart beside them, if there is one.
     """
 
     result: SimulationResult
-    findings: dict[str, object]
+    findings: Findings
     chart: dict[str, object] | None = None
 
 
@@ -37,13 +41,13 @@ class Study(Protocol):
     def score(self, items: slice, *, threads: int, report: ReportProgress) -> Array:
         """Return one record for each item, in their order; `items` has both ends."""
 
-    def conclude(self, scores: Array, *, threads: int, report: ReportProgress) -> StudyOutput:
+    def conclude(self, scores: Array, *, threads: int, report: ReportProgress) -> StudyOutput[Any]:
         """Return the conclusion from the scores of all items, in their order."""
 
 
 def run_whole(
     study: Study, *, threads: int = 1, on_progress: ReportProgress = ignore_progress
-) -> StudyOutput:
+) -> StudyOutput[Any]:
     """Score all items and conclude."""
     scores = study.score(
         slice(0, study.size),

@@ -22,6 +22,7 @@ from apps.engine.simulation.simulate import result_of
 from apps.engine.simulation.simulation_input import SimulationInput
 from apps.engine.simulation.simulations import ReportProgress, Simulation, ignore_progress
 from apps.engine.studies.configs import WalkForwardConfig
+from apps.engine.studies.figures import WalkForwardResults, WalkForwardWindow, WindowResults
 from apps.engine.studies.grid import Grid
 from apps.engine.studies.grid_search import (
     CACHE_BYTES,
@@ -108,7 +109,9 @@ class WalkForward:
             score["objectives"] = np.nan if judgement is None else np.array(judgement, np.float64)
         return scores
 
-    def conclude(self, scores: Array, *, threads: int, report: ReportProgress) -> StudyOutput:
+    def conclude(
+        self, scores: Array, *, threads: int, report: ReportProgress
+    ) -> StudyOutput[WalkForwardResults]:
         """Return the joined tests as a result, and the findings: one row a window, and the joined
         equity.
 
@@ -117,7 +120,7 @@ class WalkForward:
         """
         search, config, capital = self.search, self.config, self.search.capital
         tests: list[Simulation] = []
-        rows = []
+        rows: list[WalkForwardWindow] = []
         chosen = list(zip(self.windows, self._chosen(scores), strict=True))
         in_turn = tested_in_turn(
             chosen,
@@ -126,11 +129,11 @@ class WalkForward:
         )
         for (window, index), test in zip(chosen, in_turn, strict=False):
             rows.append(
-                {
-                    "parameters": search.grid.values(index),
-                    "inSample": _trained_again(search, index, window, config.objective),
-                    "outOfSample": _window_summary(test, config.objective),
-                }
+                WalkForwardWindow(
+                    parameters=search.grid.values(index),
+                    inSample=_trained_again(search, index, window, config.objective),
+                    outOfSample=_window_summary(test, config.objective),
+                )
             )
             tests.append(test)
             report(len(tests) / len(self.windows))
@@ -145,14 +148,14 @@ class WalkForward:
         )
         return StudyOutput(
             result,
-            {
-                "objective": config.objective,
-                "anchored": config.anchored,
-                "trainRatio": config.trainRatio,
-                "sets": search.grid.size,
-                "windows": rows,
-                "equity": curve_points(result.curve, POINTS),
-            },
+            WalkForwardResults(
+                objective=config.objective,
+                anchored=config.anchored,
+                trainRatio=config.trainRatio,
+                sets=search.grid.size,
+                windows=rows,
+                equity=curve_points(result.curve, POINTS),
+            ),
         )
 
     def _chosen(self, scores: Array) -> list[int]:
@@ -219,15 +222,13 @@ def _joined(tests: Sequence[Simulation], capital: float, data: PreparedData) -> 
     return Simulation(result_data, account)
 
 
-def _trained_again(
-    search: GridSearch, index: int, window: Window, objective: str
-) -> dict[str, object]:
+def _trained_again(search: GridSearch, index: int, window: Window, objective: str) -> WindowResults:
     """Return the chosen set's result in training: only the objective of a trial is stored."""
     trained = _simulated(search, index, slice(window.train, window.test), search.capital)
     return _window_summary(trained, objective)
 
 
-def _window_summary(simulation: Simulation, objective: str) -> dict[str, object]:
+def _window_summary(simulation: Simulation, objective: str) -> WindowResults:
     first, last = wire_times(simulation.time[[0, -1]])
     return {
         "from": first,

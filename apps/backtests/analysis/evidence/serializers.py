@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.serializers import CharField
 
@@ -14,13 +15,40 @@ from apps.core.api.resources import (
     ChoiceField,
     FlagField,
     MomentField,
-    ObjectField,
     QueryDateField,
+    Schema,
     StrictSerializer,
     example,
+    ref,
 )
-from apps.engine.evidence import CheckStatus
+from apps.engine.evidence import FIGURES, CheckStatus, CostsFigures
 
+_COSTS: Final = CostsFigures(
+    grossProfitAtSignalPrices=52_000,
+    slippage=4_000,
+    grossProfit=48_000,
+    chargesByKind={
+        "brokerage": 4_800,
+        "transactionTax": 1_500,
+        "exchangeFee": 450,
+        "ipft": 10,
+        "sebiFee": 15,
+        "stampDuty": 280,
+        "gst": 945,
+        "depositoryCharge": 0,
+    },
+    charges=8_000,
+    netProfit=40_000,
+    costOfTrade={"rupees": 100, "basisPoints": 10},
+    breakEvenCostOfTrade={"rupees": 433.33, "basisPoints": 43.333},
+    netProfitAtCosts=[
+        {"factor": 0, "netProfit": 52_000},
+        {"factor": 1, "netProfit": 40_000},
+        {"factor": 2, "netProfit": 28_000},
+    ],
+    tradesTurnedToLoss=9,
+    shareTurnedToLoss=0.075,
+)
 _SENTENCE: Final = "At twice the slippage and charges the result still makes money."
 
 
@@ -62,14 +90,29 @@ class EvidenceCheckSerializer(AnswerSerializer):
     reason = CharField(help_text="Why, in a sentence.")
 
 
-class EvidenceSectionSerializer(AnswerSerializer):
-    """The findings of a section, and the aspects it did not examine."""
+def _section(name: str) -> Schema:
+    """Return the schema of a section with its figures."""
+    return {
+        "type": "object",
+        "required": ["sentence", "figures", "notLookedAt"],
+        "properties": {
+            "sentence": {"type": "string", "description": "The conclusion from the figures."},
+            "figures": ref(FIGURES[name].__name__),
+            "notLookedAt": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "The aspects that it did not examine.",
+            },
+        },
+    }
 
-    sentence = CharField(help_text="The conclusion from the figures.")
-    figures = ObjectField(
-        help_text="Keyed by name; rupees, percent and ratios according to the name."
-    )
-    notLookedAt = serializers.ListField(child=CharField())
+
+@extend_schema_field({"type": "object", "properties": {name: _section(name) for name in FIGURES}})
+class SectionsField(serializers.Field[Any, Any, Any, Any]):
+    """The sections keyed by name, as they are stored."""
+
+    def to_representation(self, value: dict[str, Any]) -> dict[str, Any]:
+        return value
 
 
 @example(
@@ -89,7 +132,7 @@ class EvidenceSectionSerializer(AnswerSerializer):
                 "sentence": "At the prices of its signals the result makes ₹52,000; slippage takes"
                 " ₹4,000 and charges ₹8,000. Charges turned 9 of 120 trades (7.5 %) from a gain"
                 " into a loss.",
-                "figures": {"slippage": 4_000, "charges": 8_000, "netProfit": 40_000},
+                "figures": _COSTS,
                 "notLookedAt": ["Interest, taxes on profits and the price of data."],
             }
         },
@@ -108,17 +151,13 @@ class EvidenceSerializer(AnswerSerializer):
     error = EvidenceErrorSerializer(allow_null=True, help_text="Null unless it failed.")
     verdict = EvidenceVerdictSerializer(allow_null=True, help_text="Null until it is ready.")
     checks = EvidenceCheckSerializer(many=True)
-    sections = serializers.DictField(
-        child=EvidenceSectionSerializer(),
-        help_text="Keyed by name: costs, chargesAsOf, fills, tradability, significance,"
-        " multipleTesting, timing, lookAhead, regimes, sensitivity; none until it is ready.",
-    )
+    sections = SectionsField(help_text="None until it is ready.")
 
     notes = EngineNotesField(help_text="On the engine that made the result.")
 
     def to_representation(self, instance: RequestedEvidence) -> dict[str, Any]:
         evidence, document = instance.evidence, instance.document or {}
-        answer: dict[str, Any] = super().to_representation(
+        return super().to_representation(
             {
                 "status": evidence.status,
                 "requested_at": evidence.requested_at,
@@ -126,9 +165,7 @@ class EvidenceSerializer(AnswerSerializer):
                 "error": evidence.error,
                 "verdict": document.get("verdict"),
                 "checks": document.get("checks", []),
-                "sections": {},
+                "sections": document.get("sections", {}),
                 "notes": evidence.backtest,
             }
         )
-        # The sections are JSON as they are answered: a hundred kilobytes need no serializer.
-        return answer | {"sections": document.get("sections", {})}

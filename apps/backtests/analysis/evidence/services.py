@@ -17,7 +17,12 @@ from apps.backtests.models import (
 from apps.backtests.running import queue, results
 from apps.core import jobs
 from apps.core.times import day_in_india, day_number
-from apps.engine.evidence import EvidenceSection, charges_as_of_section, section_json
+from apps.engine.evidence import (
+    ChargesAsOfFigures,
+    EvidenceSection,
+    charges_as_of_section,
+    section_json,
+)
 from apps.engine.language import parse
 from apps.market.services import market_rules_of
 
@@ -87,7 +92,9 @@ def dated_evidence(evidence: Evidence, *, as_of: date | None, now: datetime) -> 
     return RequestedEvidence(evidence, document)
 
 
-def _charges_as_of(backtest: Backtest, fills: bytes | memoryview, day: date) -> EvidenceSection:
+def _charges_as_of(
+    backtest: Backtest, fills: bytes | memoryview, day: date
+) -> EvidenceSection[ChargesAsOfFigures]:
     rules = market_rules_of(parse(backtest.configuration), first=day, last=day)
     return charges_as_of_section(
         results.unpack_array(fills),

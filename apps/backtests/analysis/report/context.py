@@ -17,9 +17,9 @@ from apps.backtests.running.sample_notices import notice_on_result
 from apps.core.times import INDIA
 from apps.engine.results import (
     Array,
+    BreakdownRow,
     Breakdowns,
     ResultData,
-    TradeGroup,
     by_hour,
     return_histogram,
     trade_breakdowns,
@@ -142,7 +142,7 @@ def _coverage_summary(coverages: Sequence[dict[str, Any]]) -> str:
 
 
 def _group_bars(
-    groups: Breakdowns, hours: Sequence[TradeGroup]
+    groups: Breakdowns, hours: Sequence[BreakdownRow]
 ) -> dict[str, list[tables.GroupBar]]:
     by_title = {
         "By symbol": groups["bySymbol"],

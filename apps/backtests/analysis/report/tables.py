@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from apps.backtests.analysis.report import formats
-from apps.engine.results import BENCHMARK, EQUITY, TRADES, Bin, TradeGroup, TradePeriod, Unit
+from apps.engine.results import BENCHMARK, EQUITY, TRADES, Bin, BreakdownRow, PeriodRow, Unit
 
 # Labels below a histogram, from its lowest edge to its highest.
 HISTOGRAM_LABELS: Final = 5
@@ -16,7 +16,7 @@ HISTOGRAM_LABELS: Final = 5
 class GroupBar(NamedTuple):
     """A group of trades, and its profit in percent of the largest profit or loss of the table."""
 
-    group: TradeGroup
+    group: BreakdownRow
     percent: float
 
     @property
@@ -24,7 +24,7 @@ class GroupBar(NamedTuple):
         return abs(self.percent)
 
 
-def group_bars(groups: Sequence[TradeGroup]) -> list[GroupBar]:
+def group_bars(groups: Sequence[BreakdownRow]) -> list[GroupBar]:
     largest = max([abs(group["netProfit"]) for group in groups], default=0.0) or 1.0
     return [GroupBar(group, group["netProfit"] / largest * 100) for group in groups]
 
@@ -67,7 +67,7 @@ class YearRow(NamedTuple):
     total: float
 
 
-def monthly_returns(months: Sequence[TradePeriod], years: Sequence[TradePeriod]) -> list[YearRow]:
+def monthly_returns(months: Sequence[PeriodRow], years: Sequence[PeriodRow]) -> list[YearRow]:
     """Return one row of monthly returns for each year."""
     returns = {month["name"]: month["returnPercentage"] for month in months}
     return [
