@@ -65,16 +65,15 @@ class ShownPerformance(TypedDict):
     maxDrawdown: float | None
 
 
-WindowResults = TypedDict(
-    "WindowResults",
-    {
-        "from": Time,
-        "to": Time,
-        "objective": float | None,
-        "performance": ShownPerformance,
-    },
-)
-"""The result of the chosen set in the training or the test of a window."""
+_WindowStart = TypedDict("_WindowStart", {"from": Time})
+
+
+class WindowResults(_WindowStart):
+    """The result of the chosen set in the training or the test of a window."""
+
+    to: Time
+    objective: float | None
+    performance: ShownPerformance
 
 
 class WalkForwardWindow(TypedDict):
