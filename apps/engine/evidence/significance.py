@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import ceil
 from typing import Final
 
-from apps.engine.evidence.figures import ResampledPaths, SignificanceFigures
+from apps.engine.evidence.figures import PathFigures, SignificanceFigures
 from apps.engine.evidence.inputs import EvidenceInput
 from apps.engine.evidence.resampling import net_without_best, resampled_paths
 from apps.engine.evidence.sections import (
@@ -71,13 +71,13 @@ def _sentence(probability: float | None, least: float | None, days: int, wanted:
     return f"{sentence}; {ceil(least):,} days like these are needed for {percent_text(wanted)}."
 
 
-def _paths(evidence: EvidenceInput) -> ResampledPaths | None:
+def _paths(evidence: EvidenceInput) -> PathFigures | None:
     """Return the figures of the paths; None for too few days."""
     returns = evidence.result.daily
     if len(returns) < 2:
         return None
     paths = resampled_paths(returns, seed=evidence.inputs.seed)
-    return ResampledPaths(
+    return PathFigures(
         count=len(paths.growth),
         netProfit=quantiles(paths.growth * evidence.inputs.capital, Unit.RUPEES),
         maxDrawdown=quantiles(paths.drawdown * 100, Unit.PERCENT),

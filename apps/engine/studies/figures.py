@@ -18,10 +18,10 @@ from apps.engine.results.wire_records import EquityPoint
 from apps.engine.studies.configs import PERCENTILES
 from apps.engine.units import Unit, rounded
 
-Count: TypeAlias = Annotated[int, Field(ge=0)]
-Time: TypeAlias = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
-Objective: TypeAlias = Annotated[str, Field(json_schema_extra={"enum": list(METRICS)})]
-Parameters: TypeAlias = Annotated[dict[str, float], Field(description="Values by path.")]
+_Count: TypeAlias = Annotated[int, Field(ge=0)]
+_Time: TypeAlias = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
+_Objective: TypeAlias = Annotated[str, Field(json_schema_extra={"enum": list(METRICS)})]
+_Parameters: TypeAlias = Annotated[dict[str, float], Field(description="Values by path.")]
 
 
 class Percentiles(TypedDict):
@@ -65,13 +65,13 @@ class ShownPerformance(TypedDict):
     maxDrawdown: float | None
 
 
-_WindowStart = TypedDict("_WindowStart", {"from": Time})
+_WindowStart = TypedDict("_WindowStart", {"from": _Time})
 
 
 class WindowResults(_WindowStart):
     """The result of the chosen set in the training or the test of a window."""
 
-    to: Time
+    to: _Time
     objective: float | None
     performance: ShownPerformance
 
@@ -79,7 +79,7 @@ class WindowResults(_WindowStart):
 class WalkForwardWindow(TypedDict):
     """The best set of a training, and its results there and in the test."""
 
-    parameters: Parameters
+    parameters: _Parameters
     inSample: WindowResults
     outOfSample: WindowResults
 
@@ -87,11 +87,11 @@ class WalkForwardWindow(TypedDict):
 class WalkForwardResults(TypedDict):
     """The findings of a walk-forward."""
 
-    objective: Objective
+    objective: _Objective
     anchored: bool
     trainRatio: float
     sets: Annotated[
-        Count,
+        _Count,
         Field(description="That were tried in each window; of sets that trade alike one."),
     ]
     windows: list[WalkForwardWindow]
@@ -109,10 +109,10 @@ class MonteCarloResults(TypedDict):
     """The findings of a Monte Carlo simulation."""
 
     method: str
-    runs: Annotated[Count, Field(description="Paths that were drawn.")]
-    trades: Annotated[Count, Field(description="Of each path.")]
+    runs: Annotated[_Count, Field(description="Paths that were drawn.")]
+    trades: Annotated[_Count, Field(description="Of each path.")]
     blockLength: Annotated[
-        Count | None,
+        _Count | None,
         Field(description="Trades that stayed together; null but for block_bootstrap."),
     ]
     ruinThreshold: Annotated[float, Field(description="Percent of the capital.")]
@@ -131,19 +131,19 @@ class MonteCarloResults(TypedDict):
 class Deflation(DeflatedRatio):
     """The best Sharpe ratio beside the best that is expected by luck, over so many days."""
 
-    days: Count
+    days: _Count
 
 
 class OverfittingFigures(TypedDict):
     """How likely the choice of the best set is overfitted."""
 
     sets: Annotated[
-        Count,
+        _Count,
         Field(
             description="The number of compared sets: all, or a random sample of more than 10,000."
         ),
     ]
-    splits: Annotated[Count, Field(description="Ways to divide the days into two halves.")]
+    splits: Annotated[_Count, Field(description="Ways to divide the days into two halves.")]
     probability: Annotated[
         float,
         Field(
@@ -169,8 +169,8 @@ class OverfittingFigures(TypedDict):
 class RankedSet(TypedDict):
     """A set of the ranking."""
 
-    rank: Count
-    parameters: Parameters
+    rank: _Count
+    parameters: _Parameters
     objective: float | None
     plateau: Annotated[
         float | None,
@@ -185,11 +185,11 @@ class RankedSet(TypedDict):
 class OptimizationResults(TypedDict):
     """The findings of an optimisation."""
 
-    objective: Objective
+    objective: _Objective
     method: str
-    sets: Annotated[Count, Field(description="Of the grid; of sets that trade alike one.")]
-    tried: Annotated[Count, Field(description="Sets that were simulated.")]
-    invalid: Annotated[Count, Field(description="Drawn, but no strategy that can run.")]
+    sets: Annotated[_Count, Field(description="Of the grid; of sets that trade alike one.")]
+    tried: Annotated[_Count, Field(description="Sets that were simulated.")]
+    invalid: Annotated[_Count, Field(description="Drawn, but no strategy that can run.")]
     deflation: Deflation
     overfitting: Annotated[
         OverfittingFigures | None, Field(description="Null for fewer than 20 sets or 16 days.")
