@@ -5,7 +5,10 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import Any, Final
 
+from drf_spectacular.extensions import OpenApiSerializerFieldExtension
+from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import (
+    Direction,
     OpenApiExample,
     extend_schema_field,
     extend_schema_serializer,
@@ -19,6 +22,7 @@ from apps.algorithms.lifecycle import LISTED_STATUSES, AlgorithmStatus
 from apps.algorithms.performance import paper_performance
 from apps.algorithms.performance.alerts import ACTIONS
 from apps.algorithms.serializers import examples
+from apps.algorithms.serializers.schemas import step_refs
 from apps.algorithms.study_results import MOST_WALK_FORWARDS, with_engine_notes
 from apps.core.api.resources import (
     ID_EXAMPLE,
@@ -33,6 +37,7 @@ from apps.core.api.resources import (
     NumberField,
     ObjectField,
     PaginationSerializer,
+    Schema,
     StrictSerializer,
     TextField,
     example,
@@ -76,6 +81,23 @@ SORTS: Final = {
 }
 
 
+class StepField(ObjectField):
+    """A step; the document has it as a draft, whose parts may be missing."""
+
+    def __init__(self, step: str, **options: Any) -> None:
+        super().__init__(**options)
+        self.step = step
+
+
+class StepSchema(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-call]
+    """The schema of a step as a draft."""
+
+    target_class = StepField
+
+    def map_serializer_field(self, auto_schema: AutoSchema, direction: Direction) -> Schema:
+        return step_refs(draft=True)[self.target.step]
+
+
 class FreeField(ObjectField):
     """An object with any keys, stored unread."""
 
@@ -91,6 +113,33 @@ class MetricsField(ObjectField):
 
     def to_representation(self, value: Any) -> Any:
         return round_for_wire(value)
+
+
+@extend_schema_field(
+    {
+        "type": "object",
+        "required": ["timestamp", "status"],
+        "properties": {
+            "timestamp": {"type": "string", "format": "date-time"},
+            "status": {"type": "string", "enum": ["success", "error"]},
+            "result": {
+                "type": "object",
+                "required": ["symbol", "side", "quantity", "price", "reason"],
+                "properties": {
+                    "symbol": {"type": "string"},
+                    "side": {"type": "string", "enum": ["buy", "sell"]},
+                    "quantity": {"type": "integer"},
+                    "price": {"type": "number", "description": "Rupees."},
+                    "reason": {"type": "string", "description": "Entry, add, or why it left."},
+                },
+                "description": "The fill; only of a success.",
+            },
+            "error": {"type": "string", "description": "The limit; only of an error."},
+        },
+    }
+)
+class LastExecutionField(MetricsField):
+    """The last fill, or the limit that stopped an entry."""
 
 
 @extend_schema_field({"type": "array", "items": OBJECT})
@@ -138,13 +187,13 @@ def metric_help(name: str) -> str:
     return f"{metric.text} In {metric.unit}." if has_unit else metric.text
 
 
-def _step(name: str) -> ObjectField:
-    return ObjectField(help_text=f"The step {name} as sent.")
+def _step(name: str) -> StepField:
+    return StepField(name, help_text=f"The step {name} as sent.")
 
 
-def _stored_steps(sources: Mapping[str, str]) -> dict[str, ObjectField]:
+def _stored_steps(sources: Mapping[str, str]) -> dict[str, StepField]:
     return {
-        name: ObjectField(source=source, help_text="The value as sent.")
+        name: StepField(name, source=source, help_text="The value as sent.")
         for name, source in sources.items()
     }
 
@@ -210,7 +259,7 @@ class AlgorithmSerializer(AnswerSerializer):
         source="cloned_from_id",
         help_text="The algorithm that it is a copy of.",
     )
-    lastExecution = MetricsField(
+    lastExecution = LastExecutionField(
         read_only=True,
         allow_null=True,
         help_text="The last fill, or the limit that stopped an entry; null before the first.",
