@@ -84,7 +84,7 @@ def step_row(
     terms: ContractTerms,
     requests: RowRequests,
 ) -> LiveStep:
-    """Step a run through a row from the converted state `before`."""
+    """Step a run through a row. Splits and bonuses convert `before` itself."""
     rules = _rules_of(strategy, plan, terms)
     conversion = convert(before, plan, requests.ratios, row, terms.units)
     state = _copy(before)
