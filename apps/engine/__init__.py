@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from apps.engine.simulation.charges import NO_CHARGES, ChargeRow, Schedule
     from apps.engine.simulation.circuits import CLOSE_DAYS, may_be_locked
     from apps.engine.simulation.explain import Finding, SideFound
-    from apps.engine.simulation.levels import Levels
     from apps.engine.simulation.plan import BEFORE_THE_CLOSE, NEVER, Contract
     from apps.engine.simulation.receipt import (
         UNTOLD_ENGINE_VERSION,
@@ -50,6 +49,7 @@ if TYPE_CHECKING:
         SymbolSeries,
         symbol_series_of,
     )
+    from apps.engine.simulation.trade_levels import Levels
     from apps.engine.simulation.verdict import (
         CERTAIN,
         UNCERTAIN,
@@ -73,7 +73,7 @@ else:
             "simulation.charges": ["ChargeRow", "NO_CHARGES", "Schedule"],
             "simulation.circuits": ["CLOSE_DAYS", "may_be_locked"],
             "simulation.explain": ["Finding", "SideFound"],
-            "simulation.levels": ["Levels"],
+            "simulation.trade_levels": ["Levels"],
             "simulation.plan": ["BEFORE_THE_CLOSE", "Contract", "NEVER"],
             "simulation.receipt": [
                 "CandleSeries",

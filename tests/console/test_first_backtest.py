@@ -11,7 +11,7 @@ from apps.algorithms import services
 from apps.algorithms.models import Algorithm
 from apps.backtests.models import Evidence
 from apps.backtests.tasks import run_evidence_job
-from apps.console.describing.gallery import STRATEGIES, GalleryStrategy
+from apps.console.describing.bundled_strategies import STRATEGIES, GalleryStrategy
 from tests.backtests.price_series import wave_candles
 from tests.backtests.submissions import submit
 from tests.backtests.workers import run_queued

@@ -12,7 +12,7 @@ from apps.accounts.models import User
 from apps.algorithms import services
 from apps.algorithms.configuration import STEPS
 from apps.algorithms.serializers.examples import EXAMPLE_STEPS
-from apps.console.describing.gallery import STRATEGIES
+from apps.console.describing.bundled_strategies import STRATEGIES
 from apps.ops.demo.walkthrough import DEMO_ALGORITHM
 from tests import make, openapi
 

@@ -10,7 +10,7 @@ from apps.algorithms import services as algorithms
 from apps.algorithms.models import Algorithm
 from apps.backtests.models import Backtest, BacktestKind, WorkSpeed
 from apps.console.backtesting.study_forms import numbers_of
-from apps.console.describing.gallery import STRATEGIES, GalleryStrategy
+from apps.console.describing.bundled_strategies import STRATEGIES, GalleryStrategy
 from apps.console.schema_forms import FormNode
 from apps.engine.studies import OptimizationConfig, parse_config
 from apps.engine.studies.grid import path_errors

@@ -6,7 +6,7 @@ from apps.accounts.models import User
 from apps.algorithms.configuration import STEPS
 from apps.algorithms.models import Algorithm
 from apps.console.describing.algorithms import STEPS_FORM
-from apps.console.describing.gallery import STRATEGIES, GalleryStrategy
+from apps.console.describing.bundled_strategies import STRATEGIES, GalleryStrategy
 from apps.console.schema_forms import form_of, read_form
 from tests.console.conftest import Browse
 from tests.console.forms import HOSTILE_TEXTS, make_from_gallery

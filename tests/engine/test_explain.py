@@ -13,10 +13,10 @@ from apps.engine.language.strategy import Strategy, parse
 from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.signals.signals import signals_of
 from apps.engine.simulation.explain import Finding, exits_at, opposite_at, sides_at, signals_at
-from apps.engine.simulation.levels import Levels, levels_of
 from apps.engine.simulation.plan import Contract
 from apps.engine.simulation.simulate import History, simulate
 from apps.engine.simulation.timeline import SymbolSeries, symbol_series_of
+from apps.engine.simulation.trade_levels import Levels, levels_of
 from apps.engine.simulation.verdict import held_at
 from tests.engine.configurations import CROSS, RSI_ABOVE_50, complete
 

@@ -13,7 +13,7 @@ import pytest
 
 from apps.engine.results import benchmark as benchmark_figures
 from apps.engine.results import equity as equity_figures
-from apps.engine.results import trades as trade_figures
+from apps.engine.results import trade_figures
 from apps.engine.results.drawdowns import (
     DrawdownEpisode,
     drawdown_episodes,

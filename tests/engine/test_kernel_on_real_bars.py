@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from apps.console.describing.gallery import STRATEGIES
+from apps.console.describing.bundled_strategies import STRATEGIES
 from apps.engine.candles import ist_day
 from apps.engine.candles.resampling import resample
 from apps.engine.candles.sessions import session_bars

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from apps.engine.candles import DAY, IST
 from apps.engine.kernel.records import CURVE, TRADE
 from apps.engine.results import equity as of_equity
-from apps.engine.results import trades as of_trades
+from apps.engine.results import trade_figures as of_trades
 from apps.engine.results.drawdowns import largest_falls, max_drawdown
 from apps.engine.results.result_data import ResultData
 from apps.engine.results.sharpe import sharpe_ratio

@@ -12,7 +12,7 @@ import pytest
 
 from apps.engine.candles import Candles
 from apps.engine.results.result_data import ResultData
-from apps.engine.results.trades import (
+from apps.engine.results.trade_figures import (
     net_profits,
     system_quality,
     trade_returns,

@@ -13,7 +13,7 @@ from apps.engine.evidence.sensitivity import (
     sensitivity_section,
 )
 from apps.engine.language.strategy import parse
-from apps.engine.results.trades import net_profits
+from apps.engine.results.trade_figures import net_profits
 from apps.engine.simulation.simulate import History, simulate
 from apps.engine.studies.grid import applied
 from tests.benchmarks.random_candles import session_bars

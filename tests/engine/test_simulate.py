@@ -16,7 +16,7 @@ from apps.engine.errors import InsufficientBars
 from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.kernel.records import Settlement
 from apps.engine.language.strategy import Strategy
-from apps.engine.results.trades import net_profits
+from apps.engine.results.trade_figures import net_profits
 from apps.engine.results.wire_records import curve_points, trade_dicts
 from apps.engine.results.wire_units import round_for_wire
 from apps.engine.simulation import simulations

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from apps.engine.candles import DAY, IST, Candles
-from apps.engine.results.trades import net_profits
+from apps.engine.results.trade_figures import net_profits
 from apps.engine.simulation.simulate import Contract, History, SimulationResult, simulate
 from tests.benchmarks.peers.runners import ENVIRONMENT
 from tests.engine.strategies import sma_cross, strategy

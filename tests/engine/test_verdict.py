@@ -16,9 +16,9 @@ from apps.engine.language.conditions import Side
 from apps.engine.language.strategy import Strategy
 from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.signals.signals import signals_of
-from apps.engine.simulation.levels import orders_reached
 from apps.engine.simulation.simulate import History, SimulationResult, simulate
 from apps.engine.simulation.timeline import SymbolSeries, symbol_series_of
+from apps.engine.simulation.trade_levels import orders_reached
 from apps.engine.simulation.verdict import SignalBar, StoredResult, Verdict, verdict
 from tests.engine.strategies import price, sma_cross, strategy
 from tests.engine.test_simulate import MONDAY, history, walk

@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from apps.backtests.running.histories import symbol_history
-from apps.console.describing.gallery import STRATEGIES, GalleryStrategy
+from apps.console.describing.bundled_strategies import STRATEGIES, GalleryStrategy
 from apps.core.times import day_in_india
 from apps.engine.candles import Candles, ist_day
 from apps.engine.candles.resampling import resample

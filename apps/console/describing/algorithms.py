@@ -20,7 +20,7 @@ from apps.algorithms.serializers import (
     step_refs,
 )
 from apps.algorithms.services import STEPS, Configuration
-from apps.console.describing.gallery import BY_SLUG, STRATEGIES
+from apps.console.describing.bundled_strategies import BY_SLUG, STRATEGIES
 from apps.console.gate import by_field, console_page, count_as, go_to, is_part, sent, show
 from apps.console.lists import algorithm_listing, listing
 from apps.console.schema_forms import form_of, list_paths, read_form

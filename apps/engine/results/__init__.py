@@ -28,7 +28,7 @@ from apps.engine.results.fill_quality import FillQuality, unknown_fill_quality, 
 from apps.engine.results.result_data import ResultData
 from apps.engine.results.sharpe import rolling_sharpe_ratio
 from apps.engine.results.table import BENCHMARK, EQUITY, LEAST_DAYS, METRICS, TRADES, least_dates
-from apps.engine.results.trades import net_profits, trade_returns
+from apps.engine.results.trade_figures import net_profits, trade_returns
 from apps.engine.results.wire_records import (
     EquityPoint,
     curve_blocks,

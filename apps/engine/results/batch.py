@@ -15,7 +15,7 @@ from apps.engine.kernel.records import Array
 from apps.engine.results.equity import Curve, returns_of
 from apps.engine.results.result_data import ResultData
 from apps.engine.results.sharpe import sharpe_ratios
-from apps.engine.results.trades import net_profits
+from apps.engine.results.trade_figures import net_profits
 
 NO_FLAGS: Final = np.empty(0, np.uint8)
 

@@ -20,7 +20,7 @@ from apps.engine.candles.candles import DAY, IST, ist_day
 from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.kernel.records import Array
 from apps.engine.results.equity import day_ends
-from apps.engine.results.trades import SECONDS_AN_HOUR, net_profits, trade_returns
+from apps.engine.results.trade_figures import SECONDS_AN_HOUR, net_profits, trade_returns
 from apps.engine.units import Unit, each_rounded
 
 WEEKDAYS: Final = (

@@ -29,7 +29,13 @@ from apps.engine.results.equity import (
 from apps.engine.results.excursions import Excursions, excursions_of
 from apps.engine.results.sharpe import SharpeEstimate, sharpe_estimate, sharpe_ratio
 from apps.engine.results.trade_bars import SymbolTrades, late_square_offs, trades_by_symbol
-from apps.engine.results.trades import exposed_percent, holding_hours, net_profits, total, turnover
+from apps.engine.results.trade_figures import (
+    exposed_percent,
+    holding_hours,
+    net_profits,
+    total,
+    turnover,
+)
 
 Floats = NDArray[np.float64]
 

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.results import benchmark, drawdowns, equity
-from apps.engine.results import trades as trade
+from apps.engine.results import trade_figures as trade
 from apps.engine.results.result_data import ResultData
 from apps.engine.results.sharpe import sharpe_ratio
-from apps.engine.results.trades import Floats, ratio, total
+from apps.engine.results.trade_figures import Floats, ratio, total
 from apps.engine.units import Unit, rounded
 
 Figure = float | int | None

@@ -15,7 +15,7 @@ from apps.engine.kernel.records import Array
 from apps.engine.results.drawdowns import drawdowns
 from apps.engine.results.excursions import Excursions
 from apps.engine.results.fill_quality import FillQuality, unknown_fill_quality, volume_shares
-from apps.engine.results.trades import net_profits, trade_returns
+from apps.engine.results.trade_figures import net_profits, trade_returns
 from apps.engine.units import Unit, all_rounded
 
 

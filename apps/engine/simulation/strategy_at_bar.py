@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from apps.engine.kernel.records import Array
 from apps.engine.language.conditions import Side
 from apps.engine.language.strategy import Strategy
-from apps.engine.simulation import explain, levels
+from apps.engine.simulation import explain, trade_levels
 from apps.engine.simulation.explain import SideFound
-from apps.engine.simulation.levels import Levels
 from apps.engine.simulation.plan import Contract
 from apps.engine.simulation.timeline import SymbolSeries
+from apps.engine.simulation.trade_levels import Levels
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class StrategyAtBar:
     @property
     def orders_reached(self) -> frozenset[Side]:
         """The sides with an order that the next bar reaches (rule 12)."""
-        return levels.orders_reached(self.strategy, self.contract, self.series.used, self.bar)
+        return trade_levels.orders_reached(self.strategy, self.contract, self.series.used, self.bar)
 
     def exits(self, side: Side) -> SideFound:
         """Return the exit conditions for a position of a side; nothing confirms them."""
@@ -65,4 +65,4 @@ class StrategyAtBar:
         None where the position may have been added to, and where the candle of its entry is not
         there.
         """
-        return levels.levels_of(trade, self.strategy, self.contract, self.series, self.bar)
+        return trade_levels.levels_of(trade, self.strategy, self.contract, self.series, self.bar)

@@ -23,7 +23,7 @@ from apps.engine.kernel.jit import entry_point, step
 from apps.engine.kernel.records import Array
 from apps.engine.lazy import lazy
 from apps.engine.results.drawdowns import max_drawdown
-from apps.engine.results.trades import net_profits
+from apps.engine.results.trade_figures import net_profits
 from apps.engine.simulation.simulate import SimulationResult
 from apps.engine.simulation.simulations import ReportProgress, ignore_progress
 from apps.engine.studies.configs import PERCENTILES, MonteCarloConfig

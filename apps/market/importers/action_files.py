@@ -22,9 +22,9 @@ from typing import Final
 
 from apps.market.candles.corporate_actions import ActionRow, DividendRow
 from apps.market.importers.bar_columns import InstrumentName
+from apps.market.importers.instrument_names import name_instrument
 from apps.market.importers.tables.content import BadCandleFile, contents_of
 from apps.market.importers.tables.times import day_from
-from apps.market.importers.vendor_names import name_instrument
 from apps.market.models import MOST_SHARES
 
 _KINDS: Final = ("split", "bonus", "rights", "demerger", "dividend")

@@ -13,13 +13,13 @@ from apps.market.importers.bar_columns import BarColumns, FileInstruments
 from apps.market.importers.bar_times import StampSide, starts_of, timeframe_of
 from apps.market.importers.cleaner import Calendars, ImportReport, InstrumentBars, clean
 from apps.market.importers.formats import FileFormat, format_of
-from apps.market.importers.tables.columns import FileLayout, layout_of, likely_numbers
+from apps.market.importers.instrument_names import FindSymbol, no_master, symbol_named
+from apps.market.importers.tables.column_names import FileLayout, layout_of, likely_numbers
 from apps.market.importers.tables.content import BadCandleFile, Content, contents_of
 from apps.market.importers.tables.file_table import FileTable, csv_table, parquet_table
 from apps.market.importers.tables.json_shapes import json_table
 from apps.market.importers.tables.numbers import read_numbers
 from apps.market.importers.tables.times import day_first_is_assumed
-from apps.market.importers.vendor_names import FindSymbol, no_master, symbol_named
 from apps.market.rulebook.sessions import bundled_sessions
 
 _PARQUET: Final = b"PAR1"

@@ -33,7 +33,7 @@ from apps.engine.candles import (
 )
 from apps.market.candles.price_kinds import PriceKind
 from apps.market.importers.bar_columns import BarColumns, FileInstruments, Flags
-from apps.market.importers.tables.columns import PRICES, UNITS
+from apps.market.importers.tables.column_names import PRICES, UNITS
 from apps.market.importers.tables.file_table import FileTable
 
 # Largest excess of an open or close over its bar's range that is repaired, as a share of it.

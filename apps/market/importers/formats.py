@@ -23,6 +23,7 @@ from apps.market.importers.bar_columns import (
     InstrumentName,
 )
 from apps.market.importers.bar_times import StampSide
+from apps.market.importers.instrument_names import FindSymbol, symbol_named, symbol_of_code
 from apps.market.importers.instruments import (
     NameInstruments,
     by_name,
@@ -34,11 +35,10 @@ from apps.market.importers.instruments import (
     named_on,
     resolve_collisions,
 )
-from apps.market.importers.tables.columns import PRICES, FileLayout, column_index, names_of
+from apps.market.importers.tables.column_names import PRICES, FileLayout, column_index, names_of
 from apps.market.importers.tables.file_table import Column, FileTable
 from apps.market.importers.tables.headers import LEAN_MINUTE
 from apps.market.importers.tables.times import seconds_of
-from apps.market.importers.vendor_names import FindSymbol, symbol_named, symbol_of_code
 
 
 def _unchanged(table: FileTable, rows: BarColumns) -> BarColumns:

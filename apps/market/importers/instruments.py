@@ -16,15 +16,15 @@ from numpy.typing import NDArray
 
 from apps.engine.candles import EXCHANGES, MONTHS, TIMEFRAMES
 from apps.market.importers.bar_columns import FileContract, FileInstruments, InstrumentName
-from apps.market.importers.tables.columns import FileLayout, column_index, normalise
-from apps.market.importers.tables.file_table import FileTable
-from apps.market.importers.tables.times import expiry_day
-from apps.market.importers.vendor_names import (
+from apps.market.importers.instrument_names import (
     FindSymbol,
     name_instrument,
     symbol_named,
     symbol_of_code,
 )
+from apps.market.importers.tables.column_names import FileLayout, column_index, normalise
+from apps.market.importers.tables.file_table import FileTable
+from apps.market.importers.tables.times import expiry_day
 from apps.symbols.importers import LATEST_MONTHLY, RejectedRow, rank_of
 
 # Names the instruments of a file.

@@ -12,7 +12,7 @@ from typing import Any, Final
 import orjson
 import pyarrow as pa
 
-from apps.market.importers.tables.columns import COLUMNS, PRICES, normalise
+from apps.market.importers.tables.column_names import COLUMNS, PRICES, normalise
 from apps.market.importers.tables.content import BadCandleFile, Content
 from apps.market.importers.tables.file_table import FileTable, check_values
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from apps.engine.candles import DAY, IST
 from apps.market.candles.chunks import EARLIEST
-from apps.market.importers.tables.columns import FileLayout
+from apps.market.importers.tables.column_names import FileLayout
 from apps.market.importers.tables.file_table import Column, FileTable
 
 _NO_TIME: Final = "is no date or time of a known form, or not of the first row's"

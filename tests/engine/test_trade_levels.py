@@ -10,8 +10,8 @@ from apps.engine.candles import Candles, ist_day
 from apps.engine.kernel import codes as c
 from apps.engine.kernel import records as r
 from apps.engine.kernel.kernel import run
-from apps.engine.simulation.levels import HeldPosition, levels_at
 from apps.engine.simulation.plan import Contract
+from apps.engine.simulation.trade_levels import HeldPosition, levels_at
 from tests.engine.bar_table import NO_RATES
 from tests.engine.random_cases import Case, Running, bars_of, random_case, row_alone, small_out
 

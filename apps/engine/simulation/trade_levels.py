@@ -2,7 +2,7 @@
 reached: rules 3, 5 and 12 over columns.
 
 The kernel keeps levels only while it steps; no stored result has them. Both use the formulas of
-`kernel/prices.py`, and `tests/engine/test_levels.py` checks that they agree to the last bit.
+`kernel/prices.py`, and `tests/engine/test_trade_levels.py` checks that they agree to the last bit.
 """
 
 from __future__ import annotations
