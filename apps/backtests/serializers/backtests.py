@@ -450,7 +450,5 @@ class ResultTable(TableRenderer):
     rows = {"data": TradeSerializer, "points": EquityPointSerializer}
 
 
-class ResultArrow(ArrowRenderer):
+class ResultArrow(ArrowRenderer, ResultTable):
     """The trades and the equity curve as Arrow."""
-
-    rows = ResultTable.rows

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from apps.engine.evidence.figures import ChargesByKind
 from apps.engine.kernel.reasons import CHARGE_KINDS
-from apps.engine.studies.figures import Percentiles, percentiles_of
 from apps.engine.units import Unit, rounded
 
 
@@ -75,11 +74,6 @@ def graded(value: float | None, passes_from: float, doubt_from: float) -> CheckS
 def rounded_figure(value: float | None, unit: Unit) -> float | None:
     """Return a figure with the decimals of its unit, if known."""
     return None if value is None else rounded(value, unit)
-
-
-def quantiles(values: NDArray[np.float64], unit: Unit) -> Percentiles:
-    """Return the percentiles by their names on the wire, interpolated linearly."""
-    return percentiles_of(values, unit)
 
 
 def percent_text(share: float) -> str:

@@ -13,9 +13,9 @@ from apps.engine.evidence.sections import (
     EvidenceSection,
     graded,
     percent_text,
-    quantiles,
     rounded_figure,
 )
+from apps.engine.studies.figures import percentiles_of
 from apps.engine.units import Unit, rounded
 
 SIGNIFICANCE: Final = "significance"
@@ -79,7 +79,7 @@ def _paths(evidence: EvidenceInput) -> PathFigures | None:
     paths = resampled_paths(returns, seed=evidence.inputs.seed)
     return PathFigures(
         count=len(paths.growth),
-        netProfit=quantiles(paths.growth * evidence.inputs.capital, Unit.RUPEES),
-        maxDrawdown=quantiles(paths.drawdown * 100, Unit.PERCENT),
+        netProfit=percentiles_of(paths.growth * evidence.inputs.capital, Unit.RUPEES),
+        maxDrawdown=percentiles_of(paths.drawdown * 100, Unit.PERCENT),
         probabilityOfLoss=rounded(paths.loss, Unit.RATIO),
     )

@@ -24,13 +24,13 @@ from apps.engine.evidence.sections import (
     EvidenceSection,
     graded,
     percent_text,
-    quantiles,
     rounded_figure,
 )
 from apps.engine.kernel.codes import AT_LIMIT
 from apps.engine.results.result_data import ResultData
 from apps.engine.results.sharpe import SAME, expected_maximum
 from apps.engine.simulation.plan import plan_of
+from apps.engine.studies.figures import percentiles_of
 from apps.engine.studies.permutations import (
     PERMUTATIONS,
     TimingTest,
@@ -96,7 +96,7 @@ def timing_section(evidence: EvidenceInput) -> EvidenceSection[TimingFigures]:
             else {
                 "count": PERMUTATIONS,
                 "grossProfit": rounded(permuted.gross, Unit.RUPEES),
-                "permuted": quantiles(permuted.permuted, Unit.RUPEES),
+                "permuted": percentiles_of(permuted.permuted, Unit.RUPEES),
                 "pValue": rounded(permuted.p_value, Unit.RATIO),
             },
             alpha=None

@@ -19,11 +19,11 @@ from apps.engine.evidence.sections import (
     EvidenceCheck,
     EvidenceSection,
     percent_text,
-    quantiles,
     rounded_figure,
 )
 from apps.engine.kernel.codes import BY_END_OF_DATA, BY_EXPIRY
 from apps.engine.results.fill_quality import THIN_SHARE, is_thin, volume_shares
+from apps.engine.studies.figures import percentiles_of
 from apps.engine.units import Unit, rupees_text
 
 Floats = NDArray[np.float64]
@@ -53,7 +53,7 @@ def tradability_section(evidence: EvidenceInput) -> EvidenceSection[TradabilityF
             soldOptions=sold,
             volume={
                 "fills": int((~np.isnan(volume)).sum()),
-                "percentOfBar": quantiles(known * 100, Unit.PERCENT) if len(known) else None,
+                "percentOfBar": percentiles_of(known * 100, Unit.PERCENT) if len(known) else None,
                 "largerThanPercent": THIN_SHARE * 100,
                 "larger": int(is_thin(quantity, volume).sum()),
             },

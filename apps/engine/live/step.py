@@ -47,7 +47,7 @@ _BLOCKS: Final[Mapping[BlockReason, int]] = {
 
 
 class RowRequests(NamedTuple):
-    """The requests to a run in one row; `slots` are the indices of its symbols.
+    """The requests to a run in one row. A slot is the index of a symbol.
 
     A share of a slot in `ratios` becomes this number of shares before the row. The contracts in
     `expiring` end with the row. Pending entries of `cancelled` symbols are dropped. `block` is the

@@ -250,13 +250,8 @@ class CandlesTable(TableRenderer):
         return candle_rows(data)
 
 
-class CandlesArrow(ArrowRenderer):
+class CandlesArrow(ArrowRenderer, CandlesTable):
     """Candles as Arrow."""
-
-    rows = CandlesTable.rows
-
-    def rows_of(self, data: Mapping[str, Any], name: str) -> list[dict[str, object]]:
-        return candle_rows(data)
 
 
 def candle_rows(answer: Mapping[str, Any]) -> list[dict[str, object]]:

@@ -356,11 +356,8 @@ class OrderTable(TableRenderer):
     omitted = ("cancelRequestedAt", "chargesByKind")
 
 
-class OrderArrow(ArrowRenderer):
+class OrderArrow(ArrowRenderer, OrderTable):
     """Orders as Arrow."""
-
-    rows = OrderTable.rows
-    omitted = OrderTable.omitted
 
 
 class TradeTable(TableRenderer):
@@ -369,7 +366,5 @@ class TradeTable(TableRenderer):
     rows = {"data": ExecutedTradeSerializer}
 
 
-class TradeArrow(ArrowRenderer):
+class TradeArrow(ArrowRenderer, TradeTable):
     """Trades as Arrow."""
-
-    rows = TradeTable.rows

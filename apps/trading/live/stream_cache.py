@@ -153,7 +153,7 @@ class BarStreamCache:
         return StreamEvaluation(contexts, signals, terms, changes, errors)
 
     def evaluator(self, row: BarSnapshot) -> SignalEvaluator:
-        """Return what evaluates the row, with which the window ends."""
+        """Return the evaluator of the row, the last of the window."""
         assert self.window is not None
         symbols = self.stream.symbols
         return SignalEvaluator(self.window, symbols, row, partial(_underlying, symbols, row))

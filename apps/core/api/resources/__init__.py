@@ -77,7 +77,6 @@ from apps.core.api.resources.serializers import (
 )
 from apps.core.api.resources.tables import (
     ARROW,
-    ROWS_PER_PART,
     ArrowRenderer,
     TableRenderer,
     WholeQuery,
@@ -105,7 +104,6 @@ __all__ = [
     "NO_FIELDS",
     "OBJECT",
     "REFRESH",
-    "ROWS_PER_PART",
     "SIGNED",
     "STATUS",
     "STRING",

@@ -35,13 +35,13 @@ _TYPES: Final[Mapping[type[serializers.Field[Any, Any, Any, Any]], pa.DataType]]
 
 
 class WholeQuery(StrictSerializer):
-    """Whether the whole list is wanted, instead of a page."""
+    """The choice between a page of a table and all of it."""
 
     whole = ChoiceField(
         choices=("true",),
         required=False,
-        help_text="The whole list instead of a page, in parts as they are read; only of a table:"
-        " `Accept: text/csv` or Arrow.",
+        help_text="All rows instead of a page, sent in parts; only with `Accept: text/csv` or"
+        " Arrow.",
     )
 
 
@@ -95,7 +95,10 @@ class TableRenderer(BaseRenderer):
 
 
 class ArrowRenderer(TableRenderer):
-    """Write the list of an answer as an Arrow stream, with the types of its fields."""
+    """Write the list of an answer as an Arrow stream, with the types of its fields.
+
+    A subclass is also a `TableRenderer` of the list.
+    """
 
     media_type = ARROW
     format = "arrow"
