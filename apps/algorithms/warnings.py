@@ -8,7 +8,7 @@ import numpy as np
 from apps.core.errors import Fault
 from apps.core.times import INDIA, day_number
 from apps.engine import BEFORE_THE_CLOSE
-from apps.engine.candles import DAY, TIMEFRAMES, Sessions, parse_symbol
+from apps.engine.candles import DAY, TIMEFRAMES, Sessions, Symbol
 from apps.engine.language import (
     FixedAmount,
     FixedQuantity,
@@ -161,7 +161,7 @@ def _less_than_lots(
         instrument = verdict.instrument
         terms = symbols.terms_from(instrument, today) if instrument else None
         expiry = expiry_of(
-            parse_symbol(verdict.symbol), sessions_of(verdict.symbol, rule_set=rule_set)
+            Symbol.parse(verdict.symbol), sessions_of(verdict.symbol, rule_set=rule_set)
         )
         lot, _ = lot_of(rule_set, verdict.symbol, terms, expiry)
         if sizing.quantity < lot:

@@ -14,7 +14,7 @@ from apps.core.api.resources import STATUS
 from apps.core.errors import Fault, Forbidden, InvalidInput, NotFound, ServiceError
 from apps.core.files import MOST_UPLOADED
 from apps.core.times import INDIA
-from apps.engine.candles import EXCHANGES, TIMEFRAMES
+from apps.engine.candles import TIMEFRAMES, Symbol
 from apps.market.candles import quality_of, series_of_keys, stored_series, timeframes_of
 from apps.market.rulebook import (
     DEFAULT_BROKER,
@@ -58,7 +58,7 @@ def coverage_page(request: HttpRequest, user: User) -> HttpResponse:
     context = {
         "series": listing_of(request, data, page, total=keys.count()),
         "wanted": request.GET,
-        "exchanges": EXCHANGES,
+        "exchanges": Symbol.EXCHANGES,
         "timeframes": TIMEFRAMES,
         "tab": "coverage",
     }
@@ -70,7 +70,7 @@ def symbols_page(request: HttpRequest, user: User) -> HttpResponse:
     """Search instruments by symbol, name, ISIN or a broker's name."""
     context: dict[str, Any] = {
         "wanted": request.GET,
-        "exchanges": EXCHANGES,
+        "exchanges": Symbol.EXCHANGES,
         "types": Type.values,
         "tab": "symbols",
     }

@@ -9,7 +9,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from apps.core.times import moment, wire_time
-from apps.engine.candles import MAX_LENGTH, TIMEFRAMES
+from apps.engine.candles import TIMEFRAMES, Symbol
 
 # Shares on either side of a split or bonus; real ones stay far below.
 MOST_SHARES: Final = 10_000
@@ -22,7 +22,7 @@ class CandleChunk(models.Model):
     replaced as a whole when bars are added; the `sha256` of its data is its version.
     """
 
-    symbol = models.CharField(max_length=MAX_LENGTH)
+    symbol = models.CharField(max_length=Symbol.MAX_LENGTH)
     timeframe = models.CharField(max_length=3, choices=[(name, name) for name in TIMEFRAMES])
     period_start = models.DateField(
         db_column="block_start", help_text="First day of the period, Asia/Kolkata"
@@ -78,7 +78,7 @@ class ReplacedChunk(models.Model):
     it back. Of a chunk that the load inserted only the period is known.
     """
 
-    symbol = models.CharField(max_length=MAX_LENGTH)
+    symbol = models.CharField(max_length=Symbol.MAX_LENGTH)
     timeframe = models.CharField(max_length=3)
     period_start = models.DateField()
     loaded_at = models.DateTimeField(help_text="Moment of the load, the same in all its series")
@@ -112,7 +112,7 @@ class BufferedCandle(models.Model):
     Readers see chunks and the buffer as one history; the buffered bar wins at a common time.
     """
 
-    symbol = models.CharField(max_length=MAX_LENGTH)
+    symbol = models.CharField(max_length=Symbol.MAX_LENGTH)
     timeframe = models.CharField(max_length=3, choices=[(name, name) for name in TIMEFRAMES])
     time = models.BigIntegerField(help_text="Start, epoch seconds")
     open = models.FloatField()
@@ -227,7 +227,7 @@ class CorporateAction(models.Model):
         RIGHTS = "rights"
         DEMERGER = "demerger"
 
-    symbol = models.CharField(max_length=MAX_LENGTH)
+    symbol = models.CharField(max_length=Symbol.MAX_LENGTH)
     ex_date = models.DateField(help_text="First day on which it is in the price")
     kind = models.CharField(max_length=8, choices=Kind.choices)
     shares_before = models.PositiveIntegerField()
@@ -303,7 +303,7 @@ class CorporateAction(models.Model):
 class Dividend(models.Model):
     """A dividend for holders before `ex_date`; it changes no price."""
 
-    symbol = models.CharField(max_length=MAX_LENGTH)
+    symbol = models.CharField(max_length=Symbol.MAX_LENGTH)
     ex_date = models.DateField(help_text="First day on which a buyer does not get it")
     amount = models.DecimalField(
         max_digits=12, decimal_places=4, help_text="Rupees a share, as announced"

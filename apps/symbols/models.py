@@ -7,7 +7,7 @@ from django.db import models
 from django.db.models import Q, Value
 from django.db.models.functions import Concat, Upper
 
-from apps.engine.candles import EXCHANGES, MAX_LENGTH
+from apps.engine.candles import Symbol
 
 
 class Type(models.TextChoices):
@@ -62,11 +62,13 @@ class Instrument(models.Model):
     The collation C of searched columns lets one index serve both `LIKE 'REL%'` and the order.
     """
 
-    symbol = models.CharField(max_length=MAX_LENGTH, db_collation="C", help_text="EXCHANGE:SYMBOL")
-    exchange = models.CharField(max_length=5, choices=[(name, name) for name in EXCHANGES])
+    symbol = models.CharField(
+        max_length=Symbol.MAX_LENGTH, db_collation="C", help_text="EXCHANGE:SYMBOL"
+    )
+    exchange = models.CharField(max_length=5, choices=[(name, name) for name in Symbol.EXCHANGES])
     segment = models.CharField(max_length=11, choices=Segment.choices)
     code = models.CharField(
-        max_length=MAX_LENGTH, db_collation="C", help_text="The part after the colon"
+        max_length=Symbol.MAX_LENGTH, db_collation="C", help_text="The part after the colon"
     )
     exchange_name = models.CharField(
         max_length=LONGEST_ALIAS,
@@ -76,7 +78,7 @@ class Instrument(models.Model):
     name = models.CharField(max_length=LONGEST_NAME, db_collation="C")
     type = models.CharField(max_length=9, choices=Type.choices)
     underlying = models.CharField(
-        max_length=MAX_LENGTH, blank=True, help_text="Code of the underlying of a derivative"
+        max_length=Symbol.MAX_LENGTH, blank=True, help_text="Code of the underlying of a derivative"
     )
     expiry = models.DateField(null=True, blank=True)
     strike = models.DecimalField(max_digits=12, decimal_places=2, null=True, blank=True)
@@ -217,7 +219,7 @@ class MasterLoad(models.Model):
     """An imported master. The newest date of an exchange's segment decides the facts."""
 
     source = models.CharField(max_length=7, choices=Source.choices)
-    exchange = models.CharField(max_length=5, choices=[(name, name) for name in EXCHANGES])
+    exchange = models.CharField(max_length=5, choices=[(name, name) for name in Symbol.EXCHANGES])
     segment = models.CharField(max_length=11, choices=Segment.choices)
     as_of = models.DateField(help_text="Day that the master describes")
     instruments = models.PositiveIntegerField()

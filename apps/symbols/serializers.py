@@ -19,7 +19,7 @@ from apps.core.api.resources import (
     StrictSerializer,
     example,
 )
-from apps.engine.candles import EXCHANGES, MAX_LENGTH
+from apps.engine.candles import Symbol
 from apps.symbols.models import Instrument, OptionType, Source, Type
 from apps.symbols.services import MOST_EXPIRIES
 
@@ -28,8 +28,8 @@ LONGEST_QUERY: Final = 100
 # The form of a symbol. One that names a month also has to be a whole contract.
 SYMBOL: Final[Schema] = {
     "type": "string",
-    "pattern": f"^({'|'.join(EXCHANGES)}):[A-Z0-9]+$",
-    "maxLength": MAX_LENGTH,
+    "pattern": f"^({'|'.join(Symbol.EXCHANGES)}):[A-Z0-9]+$",
+    "maxLength": Symbol.MAX_LENGTH,
     "description": "EXCHANGE:SYMBOL, in capitals.",
     "examples": ["NSE:RELIANCE"],
 }
@@ -109,7 +109,7 @@ class SearchQuery(StrictSerializer):
         " words that describe a contract, such as `NIFTY 24350 CE` or `reliance aug fut`."
     )
     exchange = ChoiceField(
-        choices=EXCHANGES, required=False, help_text="Only instruments of this exchange."
+        choices=Symbol.EXCHANGES, required=False, help_text="Only instruments of this exchange."
     )
     type = ChoiceField(
         choices=Type.values, required=False, help_text="Only instruments of this type."
@@ -125,7 +125,7 @@ class MatchSerializer(AnswerSerializer):
     symbol = CharField()
     name = CharField()
     type = ChoiceField(choices=Type.values)
-    exchange = ChoiceField(choices=EXCHANGES)
+    exchange = ChoiceField(choices=Symbol.EXCHANGES)
     expiry = DateField(required=False, help_text="The date of its last session.")
 
     def to_representation(self, instance: Instrument) -> dict[str, Any]:
@@ -173,7 +173,7 @@ class InstrumentSerializer(AnswerSerializer):
     """An instrument; null for fields that do not apply or are unknown."""
 
     symbol = CharField(source="instrument.symbol")
-    exchange = ChoiceField(source="instrument.exchange", choices=EXCHANGES)
+    exchange = ChoiceField(source="instrument.exchange", choices=Symbol.EXCHANGES)
     exchangeName = CharField(
         source="instrument.exchange_name", help_text="The name as the exchange writes it."
     )

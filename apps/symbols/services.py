@@ -13,7 +13,7 @@ from apps.core import audit
 from apps.core.database import instance_of
 from apps.core.errors import Code, NotFound, ServiceError
 from apps.core.times import INDIA
-from apps.engine.candles import MAX_LENGTH, InvalidSymbol, Symbol, parse_symbol
+from apps.engine.candles import InvalidSymbol, Symbol
 from apps.symbols import queries
 from apps.symbols.importers import bundled_sample
 from apps.symbols.models import (
@@ -97,7 +97,7 @@ def check_with_suggestions(*, symbol: str, now: datetime) -> tuple[SymbolCheck, 
     the likeliest first.
     """
     verdict, today = check(symbol=symbol, now=now), _today(now)
-    if verdict.tradable or verdict.instrument is not None or len(symbol) > MAX_LENGTH:
+    if verdict.tradable or verdict.instrument is not None or len(symbol) > Symbol.MAX_LENGTH:
         return verdict, []
     among = Instrument.objects.filter(enabled=True)
     rows = suggest(among, symbol, today=today, limit=MOST_SUGGESTED)
@@ -123,7 +123,7 @@ def _verdict(symbol: str, columns: Sequence[Any], today: date) -> SymbolCheck:
     is_unlisted, key, *_ = columns
     row = None if key is None else instance_of(Instrument, columns[1:])
     try:
-        form = parse_symbol(symbol)
+        form = Symbol.parse(symbol)
     except InvalidSymbol as error:
         reason = error.reason + _suggestion(symbol)
         return SymbolCheck(symbol, False, error.exchange, None, reason, None)
@@ -169,7 +169,7 @@ class InstrumentDetails:
 def read_details(*, symbol: str, now: datetime) -> InstrumentDetails:
     """Return the details of an instrument. Raises NotFound."""
     try:
-        parse_symbol(symbol)
+        Symbol.parse(symbol)
     except InvalidSymbol:
         raise NotFound from None
     verdict = check(symbol=symbol, now=now)
@@ -224,7 +224,7 @@ def expiries_of(symbols: Iterable[str]) -> dict[str, date]:
 
 def expiries_on(symbol: str, *, first: date, last: date) -> set[date]:
     """Return the expiry dates of listed derivatives on the underlying of `symbol`."""
-    underlying = parse_symbol(symbol)
+    underlying = Symbol.parse(symbol)
     rows = Instrument.objects.filter(
         exchange=underlying.exchange, underlying=underlying.root, expiry__range=(first, last)
     )
@@ -234,7 +234,7 @@ def expiries_on(symbol: str, *, first: date, last: date) -> set[date]:
 def indices_among(symbols: Iterable[str]) -> set[str]:
     """Return the members of `symbols` that are an index or derived from one."""
     roots = {
-        symbol: (parse_symbol(symbol).exchange, parse_symbol(symbol).root) for symbol in symbols
+        symbol: (Symbol.parse(symbol).exchange, Symbol.parse(symbol).root) for symbol in symbols
     }
     codes = {root for _, root in roots.values()}
     rows = Instrument.objects.filter(type=Type.INDEX, code__in=codes)
@@ -246,7 +246,7 @@ def next_futures(symbols: Iterable[str], *, day: date) -> dict[str, str]:
     """Return the future that expires first on or after `day`, keyed by the symbol of its
     underlying, for `symbols` with futures.
     """
-    underlyings = {symbol: parse_symbol(symbol) for symbol in symbols}
+    underlyings = {symbol: Symbol.parse(symbol) for symbol in symbols}
     codes = [form.code for form in underlyings.values() if form.type == "equity"]
     if not codes:
         return {}
@@ -267,7 +267,7 @@ def symbols_with_derivatives(symbols: Iterable[str]) -> set[str]:
     one statement for any number of symbols.
     """
     roots = {
-        symbol: (parse_symbol(symbol).exchange, parse_symbol(symbol).root) for symbol in symbols
+        symbol: (Symbol.parse(symbol).exchange, Symbol.parse(symbol).root) for symbol in symbols
     }
     names = list(dict.fromkeys(roots.values()))
     with connection.cursor() as cursor:

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine.candles import Candles
-from apps.engine.candles.candles import COLUMNS
 
 
 def random_minutes(bars: int) -> Candles:
@@ -51,7 +50,7 @@ def candles_file(folder: Path, bars: int, *, seed: int = 1) -> Path:
     """Write minutes of one symbol, a column a name."""
     path = folder / f"{bars}_{seed:02}.npz"
     walk = session_bars(-(-bars // 375), seed=seed).slice(0, bars)
-    np.savez(path, **{name: getattr(walk, name) for name in COLUMNS})
+    np.savez(path, **{name: getattr(walk, name) for name in ("time", *Candles.NUMBERS)})
     return path
 
 

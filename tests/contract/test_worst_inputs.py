@@ -17,7 +17,7 @@ from apps.backtests.prefer_wait import parse_wait
 from apps.core.errors import ServiceError
 from apps.core.requests.addresses import client_address
 from apps.core.requests.etags import expected
-from apps.engine.candles.symbols import InvalidSymbol, readings
+from apps.engine.candles.symbols import InvalidSymbol, Symbol
 from apps.market.importers.action_files import read_actions
 from apps.market.importers.candle_file import read_candle_files
 from apps.symbols.importers.formats import angel, dhan, fivepaisa
@@ -78,7 +78,7 @@ def test_a_long_header_is_read_or_refused(api: Api, alice: User, name: str) -> N
 PARSERS: dict[str, Callable[[], object]] = {
     "e-mail address": lambda: email_addresses.is_valid("a." * MILLION + "@b.c"),
     "host of an e-mail address": lambda: email_addresses.is_valid("a@" + "b-" * MILLION),
-    "symbol": lambda: readings("NSE:" + "24JAN" * MILLION),
+    "symbol": lambda: Symbol.readings("NSE:" + "24JAN" * MILLION),
     "Prefer": lambda: parse_wait("wait" + " " * MILLION),
     "If-Match": lambda: expected({"If-Match": '"' * MILLION}),
     "X-Forwarded-For": lambda: client_address("127.0.0.1", ":" * MILLION, ()),

@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import frozen
+from apps.engine.candles.candles import frozen
 from apps.engine.kernel import codes as c
 from apps.engine.kernel import records as r
 from apps.engine.kernel.reasons import EXIT_REASONS, REJECTIONS

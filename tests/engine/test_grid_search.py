@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from apps.engine.candles import DAY, frozen
+from apps.engine.candles import DAY
+from apps.engine.candles.candles import frozen
 from apps.engine.errors import TooManyTrades
 from apps.engine.language.strategy import parse
 from apps.engine.results.result_data import ResultData

@@ -13,7 +13,8 @@ import pytest
 import talib
 from numpy.typing import NDArray
 
-from apps.engine.candles import Candles, frozen
+from apps.engine.candles import Candles
+from apps.engine.candles.candles import frozen
 from apps.engine.indicators.catalogue import CATALOGUE
 from apps.engine.indicators.indicator import AVERAGES, SOURCES, Indicator, Inversion
 from apps.engine.indicators.series import compute_series, series, series_lookback

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from apps.console.describing.bundled_strategies import STRATEGIES
 from apps.engine.candles import ist_day
 from apps.engine.candles.resampling import resample
-from apps.engine.candles.sessions import session_bars
+from apps.engine.candles.sessions import in_session
 from apps.engine.errors import InsufficientBars
 from apps.engine.kernel import records as r
 from apps.engine.kernel.codes import RUNNING
@@ -103,7 +103,7 @@ def test_templates_and_random_strategies_are_the_same_row_by_row(
 def history_for(strategy: Strategy, loaded: ImportedSeries) -> History:
     """Return the history of a file, with the longer timeframes that a strategy reads."""
     candles, timeframe, sessions = loaded.candles, loaded.timeframe, sessions_of(loaded.symbol)
-    used = session_bars(candles, timeframe, sessions)
+    used = candles.select(in_session(candles.time, timeframe, sessions))
     longer = {
         name: resample(used, timeframe, name, sessions)
         for name in higher_timeframe_warmups(strategy)

@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from apps.engine.candles import frozen
+from apps.engine.candles.candles import frozen
 from apps.engine.kernel import codes as c
 from apps.engine.kernel import records as r
 from apps.engine.kernel.reasons import EXIT_REASONS, REJECTIONS

@@ -9,15 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from apps.engine.candles import (
-    TIMEFRAMES,
-    WARMUP_BARS,
-    Candles,
-    block_id,
-    block_start,
-    frozen,
-    ist_day,
-)
+from apps.engine.candles import TIMEFRAMES, WARMUP_BARS, Candles, block_id, block_start, ist_day
+from apps.engine.candles.candles import frozen
 from apps.engine.candles.resampling import resample
 from apps.engine.indicators import higher_timeframe
 from apps.engine.indicators.higher_timeframe import HigherTimeframe

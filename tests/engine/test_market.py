@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from apps.engine.candles import Candles, CandleTable, frozen, ist_day
+from apps.engine.candles import Candles, CandleTable, ist_day
+from apps.engine.candles.candles import frozen
 from apps.engine.kernel.records import Bars
 from apps.engine.simulation.market import combine_signals, join
 from apps.engine.simulation.timeline import SymbolSeries, SymbolSignals

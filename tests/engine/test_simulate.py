@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from apps.engine.candles import DAY, Candles, frozen, ist_day
+from apps.engine.candles import DAY, Candles, ist_day
+from apps.engine.candles.candles import frozen
 from apps.engine.candles.resampling import resample
 from apps.engine.candles.sessions import Regime, Sessions
 from apps.engine.errors import InsufficientBars

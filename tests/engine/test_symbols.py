@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from apps.engine.candles.symbols import MAX_LENGTH, InvalidSymbol, Symbol, parse_symbol, readings
+from apps.engine.candles.symbols import InvalidSymbol, Symbol
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ from apps.engine.candles.symbols import MAX_LENGTH, InvalidSymbol, Symbol, parse
     ],
 )
 def test_a_name_is_an_equity(code: str) -> None:
-    assert readings(f"NSE:{code}") == (Symbol("NSE", code, code, "equity"),)
+    assert Symbol.readings(f"NSE:{code}") == (Symbol("NSE", code, code, "equity"),)
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_a_future_names_its_underlying_and_month(
     text: str, root: str, year: int, month: int, day: int | None
 ) -> None:
     exchange, code = text.split(":")
-    assert readings(text) == (Symbol(exchange, code, root, "futures", year, month, day),)
+    assert Symbol.readings(text) == (Symbol(exchange, code, root, "futures", year, month, day),)
 
 
 @pytest.mark.parametrize(
@@ -68,21 +68,21 @@ def test_a_future_names_its_underlying_and_month(
 def test_an_option_with_one_reading(
     text: str, root: str, day: int | None, strike: int, option_type: str
 ) -> None:
-    (option,) = readings(text)
+    (option,) = Symbol.readings(text)
     assert (option.root, option.type, option.year, option.month) == (root, "options", 2024, 1)
     assert (option.day, option.strike, option.option_type) == (day, strike, option_type)
 
 
 def test_an_option_with_two_readings_gives_the_monthly_one_first() -> None:
-    monthly, weekly = readings("NSE:NIFTY24JAN1118000CE")
+    monthly, weekly = Symbol.readings("NSE:NIFTY24JAN1118000CE")
     assert (monthly.day, monthly.strike) == (None, 1118000)
     assert (weekly.day, weekly.strike) == (11, 18000)
-    assert parse_symbol("NSE:NIFTY24JAN1118000CE") == monthly
+    assert Symbol.parse("NSE:NIFTY24JAN1118000CE") == monthly
 
 
 def test_a_day_that_the_month_does_not_have_is_part_of_the_strike() -> None:
-    assert [o.strike for o in readings("NSE:NIFTY23FEB2918000CE")] == [2918000]
-    assert [o.strike for o in readings("NSE:NIFTY24FEB2918000CE")] == [2918000, 18000]
+    assert [o.strike for o in Symbol.readings("NSE:NIFTY23FEB2918000CE")] == [2918000]
+    assert [o.strike for o in Symbol.readings("NSE:NIFTY24FEB2918000CE")] == [2918000, 18000]
 
 
 @pytest.mark.parametrize(
@@ -140,13 +140,13 @@ def test_a_day_that_the_month_does_not_have_is_part_of_the_strike() -> None:
         "NSE:NIFTY21500CE",  # no date
         "NSE:NIFTY2482224350CE",  # a broker's own weekly form
         "NSE:NIFTY24FUT",
-        "NSE:" + "A" * MAX_LENGTH,
+        "NSE:" + "A" * Symbol.MAX_LENGTH,
         "A" * 100_000,
     ],
 )
 def test_an_invalid_symbol_gets_a_reason(text: str) -> None:
     with pytest.raises(InvalidSymbol) as refused:
-        parse_symbol(text)
+        Symbol.parse(text)
     assert refused.value.reason.endswith(".")
 
 
@@ -161,12 +161,12 @@ def test_an_invalid_symbol_gets_a_reason(text: str) -> None:
 )
 def test_the_parts_read_so_far_are_given(text: str, exchange: str | None, code: str | None) -> None:
     with pytest.raises(InvalidSymbol) as refused:
-        parse_symbol(text)
+        Symbol.parse(text)
     assert (refused.value.exchange, refused.value.code) == (exchange, code)
 
 
 def test_a_symbol_prints_as_written() -> None:
-    assert str(parse_symbol("NSE:NIFTY24JAN1118000CE")) == "NSE:NIFTY24JAN1118000CE"
+    assert str(Symbol.parse("NSE:NIFTY24JAN1118000CE")) == "NSE:NIFTY24JAN1118000CE"
 
 
 def test_every_listed_share_of_nse_is_an_equity(market_data: Path) -> None:
@@ -174,7 +174,7 @@ def test_every_listed_share_of_nse_is_an_equity(market_data: Path) -> None:
         names = [row["SYMBOL"] for row in csv.DictReader(file)]
     carried = [f"NSE:{re.sub('[^A-Z0-9]', '', name)}" for name in names]
     assert len(carried) > 2000
-    assert {parse_symbol(symbol).type for symbol in carried} == {"equity"}
+    assert {Symbol.parse(symbol).type for symbol in carried} == {"equity"}
 
 
 @pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.slow)])
@@ -191,7 +191,7 @@ def test_month_contracts_of_a_broker_have_the_parts_its_master_says(
         for row in islice(csv.DictReader(file), 0, None, step):
             if row["exchange"] != "NFO" or not monthly.fullmatch(row["tradingsymbol"]):
                 continue
-            option = parse_symbol(f"NSE:{row['tradingsymbol']}")
+            option = Symbol.parse(f"NSE:{row['tradingsymbol']}")
             assert (option.strike, option.option_type) == (
                 int(float(row["strike"])),
                 row["instrument_type"],

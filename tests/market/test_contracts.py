@@ -13,7 +13,7 @@ import pytest
 from django.core.management import call_command
 
 from apps.core.times import INDIA, day_number
-from apps.engine.candles.symbols import parse_symbol
+from apps.engine.candles.symbols import Symbol
 from apps.engine.simulation.plan import Contract
 from apps.market.rulebook.calendars import calendars_of
 from apps.market.rulebook.contracts import InstrumentFacts, MarketRules, bundled_market_rules
@@ -275,7 +275,7 @@ def test_expiries_from_names_agree_with_the_masters(market_data: Path) -> None:
     contracts = Instrument.objects.filter(type="futures", exchange__in=["NSE", "BSE"])
     calendars = calendars_of(list(contracts.values_list("symbol", flat=True)))
     for symbol, expiry in contracts.values_list("symbol", "expiry"):
-        if (computed := expiry_of(parse_symbol(symbol), calendars[symbol])) != expiry:
+        if (computed := expiry_of(Symbol.parse(symbol), calendars[symbol])) != expiry:
             wrong[symbol] = (expiry, computed)
     assert wrong == {}
     assert contracts.count() > 500

@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from apps.engine.candles.symbols import parse_symbol
+from apps.engine.candles.symbols import Symbol
 from apps.market.rulebook.files.rule_set import bundled_rule_set
 from apps.market.rulebook.instruments import lot_at_expiry
 from apps.market.rulebook.obstacles import obstacles_of
@@ -103,7 +103,7 @@ def test_the_lot_that_a_master_lists_is_enough() -> None:
 )
 def test_lots_of_contracts_on_indices_by_expiry(symbol: str, expiry: str, lot: int | None) -> None:
     """The lots are from the circulars, bhavcopies and brokers' lists named in lots.csv."""
-    assert lot_at_expiry(RULES, parse_symbol(symbol), date.fromisoformat(expiry)) == lot
+    assert lot_at_expiry(RULES, Symbol.parse(symbol), date.fromisoformat(expiry)) == lot
 
 
 def test_without_a_database_no_master_lists_a_contract() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from apps.core.times import midnight
 from apps.engine.candles import Candles
-from apps.engine.candles.symbols import parse_symbol
+from apps.engine.candles.symbols import Symbol
 from apps.market import services as market
 from apps.market.rulebook.contracts import MarketRules, bundled_market_rules
 from apps.market.rulebook.files.rule_set import bundled_rule_set
@@ -153,4 +153,4 @@ def test_a_contract_has_expired_when_its_last_session_is_over() -> None:
     before = close.replace(hour=9, minute=59)
     assert expired_among(symbols, rule_set=rules, now=before) == []
     assert expired_among(symbols, rule_set=rules, now=close) == [FUTURE, CALL]
-    assert parse_symbol(FUTURE).day is None
+    assert Symbol.parse(FUTURE).day is None

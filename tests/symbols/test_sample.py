@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 
-from apps.engine.candles.symbols import parse_symbol
+from apps.engine.candles.symbols import Symbol
 from apps.symbols import services
 from apps.symbols.importers import bundled_sample
 from apps.symbols.models import Instrument, Type
@@ -47,7 +47,7 @@ def test_every_row_is_well_formed_and_says_where_it_comes_from() -> None:
     rows = bundled_sample.sample_instruments()
     assert len({row.symbol for row in rows}) == len(rows)
     for row in rows:
-        assert parse_symbol(row.symbol).type == "equity"
+        assert Symbol.parse(row.symbol).type == "equity"
         assert row.source
         row.full_clean(validate_unique=False, validate_constraints=False)
 

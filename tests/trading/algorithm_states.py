@@ -10,7 +10,7 @@ from apps.accounts.models import User
 from apps.algorithms import services as algorithms
 from apps.algorithms.models import Algorithm
 from apps.core.times import INDIA, day_in_india
-from apps.engine.live import BAR_COLUMNS
+from apps.engine.candles.candles import Candles
 from apps.trading import services
 from apps.trading.models import (
     BarRow,
@@ -71,7 +71,7 @@ def step_over(run: Run, moment: str) -> None:
     """Record that the run has processed one row of bars, which starts at that moment."""
     basics, time = run.configuration["basicInfo"], int(datetime.fromisoformat(moment).timestamp())
     stream = get_bar_stream(basics["symbols"], basics["timeframe"])
-    bars = np.full((len(stream.symbols), len(BAR_COLUMNS)), 100.0).tobytes()
+    bars = np.full((len(stream.symbols), len(Candles.NUMBERS)), 100.0).tobytes()
     BarRow.objects.get_or_create(stream=stream, time=time, defaults={"bars": bars, "used_at": NOW})
     RunState.objects.filter(run=run).update(row_time=time)
     SessionStart.objects.create(

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from apps.accounts.models import User
-from apps.engine.candles import frozen, ist_day
+from apps.engine.candles import ist_day
+from apps.engine.candles.candles import frozen
 from apps.engine.kernel import kernel, records, saved
 from apps.engine.kernel.codes import BY_EXPIRY
 from apps.engine.language import strategy as engine

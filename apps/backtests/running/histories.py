@@ -9,7 +9,7 @@ import numpy as np
 
 from apps.core.times import day_in_india, midnight
 from apps.engine import CLOSE_DAYS, UNDERLYING_DAYS, EngineError, History, Note, may_be_locked
-from apps.engine.candles import DAY, TIMEFRAMES, Candles, CandleTable, parse_symbol, start_of_block
+from apps.engine.candles import DAY, TIMEFRAMES, Candles, CandleTable, Symbol, start_of_block
 from apps.engine.language import higher_timeframe_warmups
 from apps.market.candles import (
     AdjustedCandles,
@@ -130,7 +130,7 @@ def _adjustment_notes(symbol: str, adjusted: AdjustedCandles, timeframe: str) ->
 
 def unadjusted_split_notes(symbol: str, candles: Candles, timeframe: str) -> tuple[Note, ...]:
     """Return a note if the prices of a share fall from one day to the next as in a split."""
-    if timeframe == "1w" or parse_symbol(symbol).type != "equity":
+    if timeframe == "1w" or Symbol.parse(symbol).type != "equity":
         return ()
     splits = find_split_candidates(candles)
     if not splits:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from apps.core.times import day_in_india, day_number
 from apps.engine import History, Note
-from apps.engine.candles import DAY, IST, Candles, Sessions, session_bars
+from apps.engine.candles import DAY, IST, Candles, Sessions, in_session
 from apps.market.candles import SessionCoverage, coverage_of, history_of_bars
 from apps.market.rulebook import expiry_dates
 
@@ -35,7 +35,7 @@ def coverage_of_histories(
     for history in histories:
         bars = history.candles.between(start, end)
         if not include_out_of_session:
-            bars = session_bars(bars, timeframe, history.sessions)
+            bars = bars.select(in_session(bars.time, timeframe, history.sessions))
         assert history.sessions is not None  # every symbol of a market has a calendar
         coverage = coverage_of(
             history.symbol,

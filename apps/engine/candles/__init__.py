@@ -6,7 +6,6 @@ Other apps import only these names.
 from apps.engine.candles.candles import (
     DAY,
     IST,
-    NUMBERS,
     TIMEFRAMES,
     WARMUP_BARS,
     Candles,
@@ -14,30 +13,16 @@ from apps.engine.candles.candles import (
     block_id,
     block_start,
     day_start,
-    frozen,
     ist_day,
-    ist_days,
     start_of_block,
 )
 from apps.engine.candles.resampling import bar_ends, buckets, resample
-from apps.engine.candles.sessions import Override, Regime, Sessions, in_session, session_bars
-from apps.engine.candles.symbols import (
-    EXCHANGES,
-    MAX_LENGTH,
-    MONTHS,
-    InvalidSymbol,
-    Symbol,
-    parse_symbol,
-    readings,
-)
+from apps.engine.candles.sessions import Override, Regime, Sessions, in_session
+from apps.engine.candles.symbols import InvalidSymbol, Symbol
 
 __all__ = [
     "DAY",
-    "EXCHANGES",
     "IST",
-    "MAX_LENGTH",
-    "MONTHS",
-    "NUMBERS",
     "TIMEFRAMES",
     "WARMUP_BARS",
     "CandleTable",
@@ -52,13 +37,8 @@ __all__ = [
     "block_start",
     "buckets",
     "day_start",
-    "frozen",
     "in_session",
     "ist_day",
-    "ist_days",
-    "parse_symbol",
-    "readings",
     "resample",
-    "session_bars",
     "start_of_block",
 ]

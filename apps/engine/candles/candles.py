@@ -6,11 +6,11 @@ its clock since 1945, so a fixed offset is exact.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
-from typing import NamedTuple, TypeVar
+from typing import ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,9 +34,6 @@ IST = 19800
 WARMUP_BARS = 2000
 """Bars held before a block that its indicators are computed over (rule 11)."""
 
-NUMBERS = ("open", "high", "low", "close", "volume")
-COLUMNS = ("time", *NUMBERS)
-
 _MONTHS_IN_BLOCK = {"1h": 12, "4h": 12, "1d": 120, "1w": 120}
 
 Numbers = NDArray[np.float64]
@@ -55,6 +52,8 @@ class Candles:
     <= open, close <= high; `volume` f8[n], zero if there is none (an index). `placement` is their
     place in a table of many symbols, if they are in one.
     """
+
+    NUMBERS: ClassVar = ("open", "high", "low", "close", "volume")
 
     time: NDArray[np.int64]
     open: NDArray[np.float64]
@@ -77,9 +76,29 @@ class Candles:
     ) -> Candles:
         """Return the columns as Candles. Raises InvalidCandles with the fault and its bar."""
         columns = (np.asarray(v, dtype=np.float64) for v in (open, high, low, close, volume))
-        candles = cls(frozen(np.asarray(time, dtype=np.int64)), *map(frozen, columns))
+        candles = cls.unchecked(np.asarray(time, dtype=np.int64), columns)
         _check(candles)
         return candles
+
+    @classmethod
+    def unchecked(cls, time: NDArray[np.int64], numbers: Iterable[NDArray[np.float64]]) -> Candles:
+        """Return columns that are known to be a series of bars; `numbers` are in the order of
+        NUMBERS.
+        """
+        return cls(frozen(time), *map(frozen, numbers))
+
+    @property
+    def days(self) -> NDArray[np.int32]:
+        """The `ist_day` of each bar: one search a day instead of one division a bar."""
+        time = self.time
+        if len(time) < 2:
+            return ist_day(time)
+        first, last = ist_day(time[[0, -1]]).tolist()
+        days = np.arange(first, last + 1, dtype=np.int32)
+        edges = np.empty(len(days) + 1, np.int64)
+        edges[0], edges[-1] = 0, len(time)
+        edges[1:-1] = np.searchsorted(time, day_start(days[1:]))
+        return np.repeat(days, edges[1:] - edges[:-1])
 
     def __len__(self) -> int:
         return len(self.time)
@@ -91,7 +110,7 @@ class Candles:
         part, placement = slice(start, stop), self.placement
         return Candles(
             self.time[part],
-            *(getattr(self, name)[part] for name in NUMBERS),
+            *(getattr(self, name)[part] for name in self.NUMBERS),
             placement=placement and placement._replace(first=placement.first + start),
         )
 
@@ -99,8 +118,8 @@ class Candles:
         """Return the bars with a true `mask`: copied, unless all are."""
         if mask.all():
             return self
-        return Candles(
-            frozen(self.time[mask]), *(frozen(getattr(self, name)[mask]) for name in NUMBERS)
+        return Candles.unchecked(
+            self.time[mask], (getattr(self, name)[mask] for name in self.NUMBERS)
         )
 
     def between(self, start: int, end: int) -> Candles:
@@ -112,7 +131,8 @@ class Candles:
 @dataclass(slots=True, eq=False)
 class CandleTable:
     """The candles of many symbols, one after the other: a simulation of all finds each column in
-    one array, without copies. `columns` f8[5, bars] are those of NUMBERS, with `size` bars in use.
+    one array, without copies. `columns` f8[5, bars] are in the order of Candles.NUMBERS, with
+    `size` bars in use.
     """
 
     columns: Numbers
@@ -122,7 +142,7 @@ class CandleTable:
     @classmethod
     def build(cls, max_bars: int) -> CandleTable:
         """Return an empty table; unused parts take no memory."""
-        return cls(np.empty((len(NUMBERS), max_bars)))
+        return cls(np.empty((len(Candles.NUMBERS), max_bars)))
 
     def add(self, candles: Candles) -> Candles:
         """Copy the candles to the end of the table and return them in it.
@@ -131,7 +151,7 @@ class CandleTable:
         """
         begin, self.size = self.size, self.size + len(candles)
         columns = self.columns[:, begin : self.size]
-        np.stack([getattr(candles, name) for name in NUMBERS], out=columns)
+        np.stack([getattr(candles, name) for name in Candles.NUMBERS], out=columns)
         if self._time is None or not np.array_equal(self._time, candles.time):
             self._time = frozen(candles.time.copy())
         return Candles(self._time, *map(frozen, columns), placement=Placement(self, begin))
@@ -145,8 +165,8 @@ class Placement(NamedTuple):
 
 
 def shared_columns(candles: Sequence[Candles]) -> tuple[Numbers, list[int]] | None:
-    """Return the columns of the table that holds all of the candles, f8[5, bars] by NUMBERS, and
-    the index of each first bar; None for candles that are elsewhere, or overlap.
+    """Return the columns of the table that holds all of the candles, f8[5, bars] in the order of
+    Candles.NUMBERS, and the index of each first bar; None for candles elsewhere, or that overlap.
     """
     placements = [symbol.placement for symbol in candles if symbol.placement is not None]
     if len(placements) < len(candles) or len({id(table) for table, _ in placements}) > 1:
@@ -192,18 +212,6 @@ def _refuse(candles: Candles, wrong: NDArray[np.bool_], problem: str) -> None:
 def ist_day(time: NDArray[np.int64]) -> NDArray[np.int32]:
     """Return the days from 1970-01-01 to the date in Asia/Kolkata of each epoch second."""
     return ((time + IST) // DAY).astype(np.int32)
-
-
-def ist_days(time: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Return `ist_day` of ascending times: one search a day instead of one division a bar."""
-    if len(time) < 2:
-        return ist_day(time)
-    first, last = ist_day(time[[0, -1]]).tolist()
-    days = np.arange(first, last + 1, dtype=np.int32)
-    edges = np.empty(len(days) + 1, np.int64)
-    edges[0], edges[-1] = 0, len(time)
-    edges[1:-1] = np.searchsorted(time, day_start(days[1:]))
-    return np.repeat(days, edges[1:] - edges[:-1])
 
 
 def day_start(day: NDArray[np.int32]) -> NDArray[np.int64]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles.candles import DAY, TIMEFRAMES, Candles, day_start, ist_day
+from apps.engine.candles.candles import DAY, TIMEFRAMES, day_start, ist_day
 from apps.engine.errors import EngineError
 
 MONDAY_TO_FRIDAY = 0b0011111
@@ -200,11 +200,6 @@ def in_session(
     stop = np.where(opens < closes, stop, start)
     lengths = np.stack([start - begin, stop - start, end - stop], axis=1).ravel()
     return np.repeat(np.tile(np.array([False, True, False]), len(begin)), lengths)
-
-
-def session_bars(candles: Candles, timeframe: str, sessions: Sessions | None) -> Candles:
-    """Return the bars that are `in_session`; the same columns if all are."""
-    return candles.select(in_session(candles.time, timeframe, sessions))
 
 
 def _check_hours(opens: int, closes: int) -> None:

@@ -9,7 +9,7 @@
 
 A code that holds two digits and a month must be a whole contract from there on. Strikes have no
 leading zero, so `...JAN0421500CE` has one reading; `...JAN1118000CE` has two (strike 1118000, or
-day 11 and strike 18000) and `readings` gives both, the monthly one first.
+day 11 and strike 18000) and `Symbol.readings` gives both, the monthly one first.
 """
 
 from __future__ import annotations
@@ -18,24 +18,9 @@ import re
 from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
-from typing import Literal
+from typing import ClassVar, Literal
 
 from apps.engine.errors import EngineError
-
-EXCHANGES = ("NSE", "BSE", "MCX", "NCDEX")
-MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
-MAX_LENGTH = 50
-"""Longest symbol: about twice the longest real contract, and short enough to repeat in errors."""
-
-_MONTH = "|".join(MONTHS)
-_CODE = re.compile(r"[A-Z0-9]+")
-_DATED = re.compile(rf"(?P<root>.*?)(?P<year>[0-9]{{2}})(?P<month>{_MONTH})(?P<tail>.*)")
-_FOUR_DIGIT_YEAR = re.compile(rf"(?:19|20)[0-9]{{2}}(?:{_MONTH})")
-_FUTURE = re.compile(r"([0-9]{2})?FUT")
-_MONTHLY_OPTION = re.compile(r"([1-9][0-9]*)(CE|PE)")
-_WEEKLY_OPTION = re.compile(r"([0-9]{2})([1-9][0-9]*)(CE|PE)")
-_WRONG_MONTH = re.compile(r".*[0-9]{2}(?P<month>[A-Z]{3})(?:(?:[0-9]{2})?FUT|[0-9]+(?:CE|PE))")
-_NO_DATE = re.compile(r".*[0-9](?:FUT|CE|PE)")
 
 
 class InvalidSymbol(EngineError):
@@ -57,6 +42,14 @@ class Symbol:
     knows. `strike` is in rupees.
     """
 
+    EXCHANGES: ClassVar = ("NSE", "BSE", "MCX", "NCDEX")
+    MONTHS: ClassVar = (
+        *("JAN", "FEB", "MAR", "APR", "MAY", "JUN"),
+        *("JUL", "AUG", "SEP", "OCT", "NOV", "DEC"),
+    )
+    # About twice the longest real contract, and short enough to repeat in errors.
+    MAX_LENGTH: ClassVar = 50
+
     exchange: str
     code: str
     root: str
@@ -70,34 +63,49 @@ class Symbol:
     def __str__(self) -> str:
         return f"{self.exchange}:{self.code}"
 
+    @staticmethod
+    @lru_cache(maxsize=4096)  # a review parses each of its symbols six times, in 10 us
+    def parse(text: str) -> Symbol:
+        """Return the first reading of `text`. Raises InvalidSymbol."""
+        return Symbol.readings(text)[0]
 
-@lru_cache(maxsize=4096)  # a review parses each of its symbols six times, in 10 us
-def parse_symbol(text: str) -> Symbol:
-    """Return the first reading of `text`. Raises InvalidSymbol."""
-    return readings(text)[0]
+    @staticmethod
+    def readings(text: str) -> tuple[Symbol, ...]:
+        """Return all readings of `text`, one or two, a monthly contract first. Raises
+        InvalidSymbol.
+        """
+        exchange, code = _split(text)
+        dated = _DATED.fullmatch(code)
+        if dated is None:
+            _refuse_broken_contract(exchange, code)
+            return (Symbol(exchange, code, code, "equity"),)
+        if _FOUR_DIGIT_YEAR.search(code):
+            raise InvalidSymbol("The year of a contract has two digits.", exchange, code)
+        if not dated["root"]:
+            raise InvalidSymbol(
+                "A contract starts with the name of its underlying.", exchange, code
+            )
+        contracts = _contracts(exchange, code, dated)
+        if not contracts:
+            raise InvalidSymbol(_why_no_contract(dated), exchange, code)
+        return contracts
 
 
-def readings(text: str) -> tuple[Symbol, ...]:
-    """Return all readings of `text`, one or two, a monthly contract first. Raises InvalidSymbol."""
-    exchange, code = _split(text)
-    dated = _DATED.fullmatch(code)
-    if dated is None:
-        _refuse_broken_contract(exchange, code)
-        return (Symbol(exchange, code, code, "equity"),)
-    if _FOUR_DIGIT_YEAR.search(code):
-        raise InvalidSymbol("The year of a contract has two digits.", exchange, code)
-    if not dated["root"]:
-        raise InvalidSymbol("A contract starts with the name of its underlying.", exchange, code)
-    contracts = _contracts(exchange, code, dated)
-    if not contracts:
-        raise InvalidSymbol(_why_no_contract(dated), exchange, code)
-    return contracts
+_MONTH = "|".join(Symbol.MONTHS)
+_CODE = re.compile(r"[A-Z0-9]+")
+_DATED = re.compile(rf"(?P<root>.*?)(?P<year>[0-9]{{2}})(?P<month>{_MONTH})(?P<tail>.*)")
+_FOUR_DIGIT_YEAR = re.compile(rf"(?:19|20)[0-9]{{2}}(?:{_MONTH})")
+_FUTURE = re.compile(r"([0-9]{2})?FUT")
+_MONTHLY_OPTION = re.compile(r"([1-9][0-9]*)(CE|PE)")
+_WEEKLY_OPTION = re.compile(r"([0-9]{2})([1-9][0-9]*)(CE|PE)")
+_WRONG_MONTH = re.compile(r".*[0-9]{2}(?P<month>[A-Z]{3})(?:(?:[0-9]{2})?FUT|[0-9]+(?:CE|PE))")
+_NO_DATE = re.compile(r".*[0-9](?:FUT|CE|PE)")
 
 
 def _split(text: str) -> tuple[str, str]:
     exchange, colon, code = text.partition(":")
-    known_exchange = exchange if exchange in EXCHANGES else None
-    known_code = code if len(text) <= MAX_LENGTH and _CODE.fullmatch(code) else None
+    known_exchange = exchange if exchange in Symbol.EXCHANGES else None
+    known_code = code if len(text) <= Symbol.MAX_LENGTH and _CODE.fullmatch(code) else None
     reason = _why_no_pair(text, colon, exchange, code)
     if reason or known_exchange is None or known_code is None:
         raise InvalidSymbol(reason, known_exchange, known_code)
@@ -105,12 +113,12 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def _why_no_pair(text: str, colon: str, exchange: str, code: str) -> str:
-    if len(text) > MAX_LENGTH:
-        return f"A symbol has at most {MAX_LENGTH} characters."
+    if len(text) > Symbol.MAX_LENGTH:
+        return f"A symbol has at most {Symbol.MAX_LENGTH} characters."
     if not colon:
         return "A symbol has the form EXCHANGE:SYMBOL; the colon is missing."
-    if exchange not in EXCHANGES:
-        return f"The exchange must be one of {', '.join(EXCHANGES)}, in capitals."
+    if exchange not in Symbol.EXCHANGES:
+        return f"The exchange must be one of {', '.join(Symbol.EXCHANGES)}, in capitals."
     if not code:
         return "Nothing follows the exchange."
     if not _CODE.fullmatch(code):
@@ -127,7 +135,7 @@ def _refuse_broken_contract(exchange: str, code: str) -> None:
 
 
 def _contracts(exchange: str, code: str, dated: re.Match[str]) -> tuple[Symbol, ...]:
-    year, month = 2000 + int(dated["year"]), MONTHS.index(dated["month"]) + 1
+    year, month = 2000 + int(dated["year"]), Symbol.MONTHS.index(dated["month"]) + 1
     root, tail = dated["root"], dated["tail"]
     future = _FUTURE.fullmatch(tail)
     if future:

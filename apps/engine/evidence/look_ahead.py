@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles.candles import NUMBERS, TIMEFRAMES, Candles, frozen, ist_day
+from apps.engine.candles.candles import TIMEFRAMES, Candles, ist_day
 from apps.engine.errors import InsufficientBars
 from apps.engine.evidence.figures import LookAheadCertificate, LookAheadFigures
 from apps.engine.evidence.inputs import EvidenceInput
@@ -222,5 +222,5 @@ def _reordered(candles: Candles, known: int, random: np.random.Generator) -> Can
     """Return the candles with the prices and volumes from an index on in another order."""
     order = np.arange(len(candles))
     random.shuffle(order[known:])
-    columns = (frozen(getattr(candles, name)[order]) for name in NUMBERS)
+    columns = (getattr(candles, name)[order] for name in Candles.NUMBERS)
     return Candles(candles.time, *columns)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine.candles.candles import ist_day
-from apps.engine.candles.symbols import parse_symbol
+from apps.engine.candles.symbols import Symbol
 from apps.engine.evidence.figures import TradabilityFigures
 from apps.engine.evidence.inputs import EvidenceInput, EvidenceThresholds
 from apps.engine.evidence.sections import (
@@ -73,7 +73,7 @@ def shorts_over_night(evidence: EvidenceInput) -> int:
     """
     trades = evidence.trades
     days = [ist_day(np.ascontiguousarray(trades[name])) for name in ("entry_time", "exit_time")]
-    shares = [parse_symbol(symbol).type == "equity" for symbol in evidence.data.symbols]
+    shares = [Symbol.parse(symbol).type == "equity" for symbol in evidence.data.symbols]
     is_share = np.array(shares)[trades["symbol"]]
     return int((is_share & (trades["side"] < 0) & (days[0] < days[1])).sum())
 
@@ -82,7 +82,7 @@ def sold_options(evidence: EvidenceInput) -> int:
     """Return the number of trades that sold options with an estimated margin."""
     histories = {history.symbol: history for history in evidence.inputs.histories}
     estimated = [
-        parse_symbol(symbol).type == "options"
+        Symbol.parse(symbol).type == "options"
         and any(note.code == ESTIMATED_MARGIN for note in histories[symbol].notes)
         for symbol in evidence.data.symbols
     ]

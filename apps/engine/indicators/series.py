@@ -17,7 +17,7 @@ import numpy as np
 import talib
 from numpy.typing import NDArray
 
-from apps.engine.candles.candles import Candles, ist_days
+from apps.engine.candles.candles import Candles
 from apps.engine.indicators.catalogue import CATALOGUE
 from apps.engine.indicators.formulas import OWN_FORMULAS, talib_lookback
 
@@ -118,6 +118,6 @@ def source(candles: Candles, name: str) -> NDArray[np.generic]:
         case "ohlc4":
             return (candles.open + candles.high + candles.low + candles.close) / 4
         case "day":
-            return ist_days(candles.time)
+            return candles.days
     column: Floats = getattr(candles, name)
     return column

@@ -7,7 +7,7 @@ from unicodedata import category
 
 from pydantic import AfterValidator, Field
 
-from apps.engine.candles.symbols import InvalidSymbol, parse_symbol
+from apps.engine.candles.symbols import InvalidSymbol, Symbol
 from apps.engine.language.fields import (
     LARGEST,
     AtrPeriod,
@@ -27,7 +27,7 @@ from apps.engine.language.fields import (
 
 def _well_formed(symbol: str) -> str:
     try:
-        parse_symbol(symbol)
+        Symbol.parse(symbol)
     except InvalidSymbol as wrong:
         raise refused(f"is not a symbol: {wrong.reason}") from None
     return symbol

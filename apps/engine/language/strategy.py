@@ -14,7 +14,7 @@ from typing import Final, Literal, NamedTuple
 from pydantic import ConfigDict, Field, ValidationError
 
 from apps.engine.candles.candles import DAY, TIMEFRAMES
-from apps.engine.candles.symbols import parse_symbol
+from apps.engine.candles.symbols import Symbol
 from apps.engine.errors import FieldError, IncompleteStrategy, InvalidStrategy
 from apps.engine.indicators.catalogue import CATALOGUE
 from apps.engine.indicators.indicator import OVERSHOOTING, UNBOUNDED, Range
@@ -380,7 +380,7 @@ def _same_sides(strategy: Strategy) -> FieldError | None:
 def _other_exchange(strategy: Strategy) -> FieldError | None:
     """Warn of another exchange: orders go to the exchange of their symbols."""
     exchange, symbols = strategy.executionSettings.exchange, strategy.basicInfo.symbols
-    if exchange in {parse_symbol(symbol).exchange for symbol in symbols}:
+    if exchange in {Symbol.parse(symbol).exchange for symbol in symbols}:
         return None
     message = f"No symbol is of {exchange}; each is traded on the exchange that it names."
     return FieldError("executionSettings.exchange", message, exchange)

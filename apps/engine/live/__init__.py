@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from apps.engine.kernel.records import Plan, State
 from apps.engine.lazy import lazy_names
-from apps.engine.live.rows import BAR_COLUMNS, BarSnapshot, ContractTerms
+from apps.engine.live.rows import BarSnapshot, ContractTerms
 from apps.engine.live.state import (
     OPENED,
     SignalBits,
@@ -32,7 +32,6 @@ else:
     )
 
 __all__ = [
-    "BAR_COLUMNS",
     "OPENED",
     "BarSnapshot",
     "BlockReason",

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles.candles import ist_day
+from apps.engine.candles.candles import Candles, ist_day
 from apps.engine.candles.sessions import Sessions
 from apps.engine.kernel.records import Array
 from apps.engine.simulation.charges import Schedule
 from apps.engine.simulation.plan import Contract, contract_rows, rate_rows
 
-BAR_COLUMNS: Final = ("open", "high", "low", "close", "volume")
-OPEN_COLUMN, CLOSE_COLUMN = BAR_COLUMNS.index("open"), BAR_COLUMNS.index("close")
+OPEN_COLUMN, CLOSE_COLUMN = Candles.NUMBERS.index("open"), Candles.NUMBERS.index("close")
 
 
 class BarSnapshot(NamedTuple):

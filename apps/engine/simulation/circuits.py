@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles.candles import DAY, Candles, day_start, ist_days
+from apps.engine.candles.candles import DAY, Candles, day_start, ist_day
 from apps.engine.kernel.codes import LOCKED_DOWN, LOCKED_UP, TICKS_PER_RUPEE
 from apps.engine.simulation.plan import Contract
 
@@ -39,7 +39,7 @@ def circuit_flags(
     if not may_be_locked(contract, timeframe, used.slice(first, len(used))):
         return NO_CIRCUITS
     flat = first + np.flatnonzero(used.high[first:] == used.low[first:])
-    price, day = used.close[flat], ist_days(used.time[flat])
+    price, day = used.close[flat], ist_day(used.time[flat])
     close = _previous_closes(used if days is None else days, day)
     tick = contract.ticks(day) / TICKS_PER_RUPEE
     flags = np.zeros(len(used), np.uint8)

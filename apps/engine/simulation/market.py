@@ -144,7 +144,7 @@ def _merge(first: Times, other: Times, merged: Times) -> int:
 
 @njit(nogil=True, cache=True)
 def _lay_days(time: Times, days: Days) -> None:
-    """Write `candles.ist_days`.
+    """Write `Candles.days`.
 
     Most dates have as many rows as the previous one, so few are read.
     """

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles.candles import DAY, TIMEFRAMES, Candles, day_start, ist_day, ist_days
+from apps.engine.candles.candles import DAY, TIMEFRAMES, Candles, day_start, ist_day
 from apps.engine.candles.sessions import Sessions
 from apps.engine.errors import EngineError
 from apps.engine.kernel import codes
@@ -254,7 +254,7 @@ def square_off_flags(
         return _delivery_flags(strategy, candles, contract)
     if length >= DAY:
         return np.full(len(candles), LAST_OF_SESSION, np.uint8)
-    time, day = candles.time, ist_days(candles.time)
+    time, day = candles.time, candles.days
     first = np.flatnonzero(np.concatenate(([True], day[1:] != day[:-1])))
     dates, ends = day[first], np.append(first[1:], len(day))
     closes = _closes(symbol, dates, sessions)

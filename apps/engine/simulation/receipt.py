@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles.candles import COLUMNS, Candles, calendar_month, ist_day
-from apps.engine.candles.symbols import parse_symbol
+from apps.engine.candles.candles import Candles, calendar_month, ist_day
+from apps.engine.candles.symbols import Symbol
 from apps.engine.kernel.codes import BY_EXPIRY, BY_EXPIRY_CLOSE
 from apps.engine.kernel.records import ENGINE_VERSION, Array
 from apps.engine.language.strategy import Strategy, volume_operands
@@ -108,7 +108,7 @@ def _hash_months(candles: Candles) -> dict[str, str]:
     firsts = np.flatnonzero(np.diff(months, prepend=-1))
     return {
         str(months[first].astype("M8[M]")): _hash_columns(
-            [getattr(candles, name)[first:after] for name in COLUMNS]
+            [getattr(candles, name)[first:after] for name in ("time", *Candles.NUMBERS)]
         )[:_HEX_DIGITS_OF_A_MONTH]
         for first, after in pairwise([*firsts, len(candles)])
     }
@@ -281,7 +281,7 @@ def _has_volume(series: SymbolSeries, timeframe: str | None) -> bool:
 
 def _overnight_shorts(symbols: Sequence[str], trades: Array) -> int:
     """Count the trades that held a share short from one date to a later one."""
-    are_shares = np.array([parse_symbol(symbol).type == "equity" for symbol in symbols])
+    are_shares = np.array([Symbol.parse(symbol).type == "equity" for symbol in symbols])
     over_night = ist_day(trades["exit_time"]) > ist_day(trades["entry_time"])
     return int(np.count_nonzero((trades["side"] < 0) & are_shares[trades["symbol"]] & over_night))
 
@@ -317,4 +317,4 @@ def _sells_shares_short(strategy: Strategy) -> bool:
     """Return whether a share may be held short overnight."""
     if strategy.is_intraday or strategy.entryConditions.positionType == "long":
         return False
-    return any(parse_symbol(symbol).type == "equity" for symbol in strategy.basicInfo.symbols)
+    return any(Symbol.parse(symbol).type == "equity" for symbol in strategy.basicInfo.symbols)

@@ -11,15 +11,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles.candles import (
-    DAY,
-    TIMEFRAMES,
-    WARMUP_BARS,
-    Candles,
-    ist_days,
-    start_of_block,
-)
-from apps.engine.candles.sessions import Sessions, in_session, session_bars
+from apps.engine.candles.candles import DAY, TIMEFRAMES, WARMUP_BARS, Candles, start_of_block
+from apps.engine.candles.sessions import Sessions, in_session
 from apps.engine.errors import LEAST_BARS, InsufficientBars
 from apps.engine.indicators.higher_timeframe import HigherTimeframe, higher_timeframe_of
 from apps.engine.kernel.codes import ENTER, EXIT_LONG, EXIT_SHORT
@@ -164,7 +157,7 @@ def short_margins_of(
     """Return the rupees locked by each unit of an option sold at the open of a candle (rule 6): by
     the last complete close of the underlying, else by the strike. Empty if nothing is sold.
     """
-    fractions = contract.short_margins(ist_days(candles.time))
+    fractions = contract.short_margins(candles.days)
     if strategy.entryConditions.positionType == "long" or not fractions.any():
         return NO_MARGINS
     prices = np.full(len(candles), contract.strike)
@@ -266,7 +259,7 @@ def _higher_timeframes_used(
     for name in higher_timeframe_warmups(strategy):
         candles = history.higher_timeframes[name]
         if not strategy.executionSettings.includeOutOfSession:
-            candles = session_bars(candles, name, history.sessions)
+            candles = candles.select(in_session(candles.time, name, history.sessions))
         begin = int(np.searchsorted(candles.time, start_of_block(begins, name)))
         candles = candles.slice(max(begin - WARMUP_BARS, 0), len(candles))
         higher = higher_timeframe_of(used, timeframe, candles, name, history.sessions)

@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from apps.core.times import INDIA
-from apps.engine.candles import NUMBERS, Candles, block_id, block_start, ist_day
+from apps.engine.candles import Candles, block_id, block_start, ist_day
 
 # The first accepted moment of candles: NSE began to trade in 1994.
 EARLIEST: Final = datetime(1990, 1, 1, tzinfo=INDIA)
@@ -68,7 +68,8 @@ def concat(pieces: Iterable[Candles]) -> Candles:
     times = np.concatenate([piece.time for piece in filled])
     order = slice(None) if (times[1:] > times[:-1]).all() else np.argsort(times, kind="stable")
     columns = {
-        name: np.concatenate([getattr(piece, name) for piece in filled])[order] for name in NUMBERS
+        name: np.concatenate([getattr(piece, name) for piece in filled])[order]
+        for name in Candles.NUMBERS
     }
     return Candles.build(times[order], **columns)
 
@@ -81,7 +82,8 @@ def overlay(pieces: Sequence[Candles]) -> Candles:
     order = np.argsort(times, kind="stable")
     last = order[np.diff(times[order], append=np.int64(2**62)) != 0]
     columns = {
-        name: np.concatenate([getattr(piece, name) for piece in pieces])[last] for name in NUMBERS
+        name: np.concatenate([getattr(piece, name) for piece in pieces])[last]
+        for name in Candles.NUMBERS
     }
     return Candles.build(times[last], **columns)
 
@@ -92,7 +94,7 @@ def encode(candles: Candles) -> bytes:
 
 
 def _plain(candles: Candles) -> bytes:
-    numbers = [getattr(candles, name).astype("<f8").tobytes() for name in NUMBERS]
+    numbers = [getattr(candles, name).astype("<f8").tobytes() for name in Candles.NUMBERS]
     return b"".join([_PLAIN_MARK, candles.time.astype("<i8").tobytes(), *numbers])
 
 
@@ -136,7 +138,9 @@ def decode(*data: bytes) -> Candles:
     for chunk in chunks:
         chunk.fill(columns[:, first : first + chunk.bars])
         first += chunk.bars
-    return Candles.build(columns[0].view(np.int64), **dict(zip(NUMBERS, columns[1:], strict=True)))
+    return Candles.build(
+        columns[0].view(np.int64), **dict(zip(Candles.NUMBERS, columns[1:], strict=True))
+    )
 
 
 class _PlainChunk:
@@ -165,7 +169,7 @@ class _ParquetChunk:
         scale = (table.schema.metadata or {}).get(_SCALE)
         divisor = 1.0 if scale is None else 10.0 ** int(scale)
         columns[0].view(np.int64)[:] = table["time"].to_numpy()
-        columns[len(NUMBERS)] = table["volume"].to_numpy()
+        columns[len(Candles.NUMBERS)] = table["volume"].to_numpy()
         for name, column in zip(PRICES, columns[1:], strict=False):
             np.divide(table[name].to_numpy(), divisor, out=column)
 

@@ -19,7 +19,7 @@ from django.db import transaction
 
 from apps.core.times import day_number
 from apps.engine import Payout
-from apps.engine.candles import DAY, IST, Candles, ist_days, parse_symbol
+from apps.engine.candles import DAY, IST, Candles, Symbol
 from apps.market.candles import reading
 from apps.market.candles.adjustment import RatioChange
 from apps.market.candles.bar_history import ratio_change_of
@@ -241,7 +241,7 @@ def payouts_of(
     """Return the dividends of a share with ex-dates from `first` to `last`, per share after all of
     these `actions`, because prices are adjusted for them.
     """
-    if parse_symbol(symbol).type != "equity":
+    if Symbol.parse(symbol).type != "equity":
         return ()
     paid = Dividend.objects.filter(symbol=symbol, ex_date__range=(first, last))
     payouts = []
@@ -264,7 +264,7 @@ def unknown_splits(symbol: str) -> list[SplitCandidate]:
 
 def find_split_candidates(bars: Candles) -> list[SplitCandidate]:
     """Find the days on which bars (of a day or less) of a share look like a split."""
-    day = ist_days(bars.time)
+    day = bars.days
     last = np.flatnonzero(np.diff(day))
     close, opened = bars.close[last], bars.open[last + 1]
     fall, near = close / opened, day[last + 1] - day[last] <= _LONGEST_BREAK

@@ -13,7 +13,7 @@ from django.db import connection
 from django.db.models import Min, QuerySet
 
 from apps.core.times import midnight, moment, wire_time
-from apps.engine.candles import DAY, IST, TIMEFRAMES, Candles, Sessions, ist_days
+from apps.engine.candles import DAY, IST, TIMEFRAMES, Candles, Sessions
 from apps.market.candles import buffer, queries, reading
 from apps.market.candles.buffer import SeriesKey
 from apps.market.candles.chunks import days_from_bits
@@ -249,7 +249,7 @@ def history_of_bars(candles: Candles, timeframe: str, *, since: int | None) -> S
     if not len(candles):
         return StoredHistory(since=since)
     first, last = candles.time[[0, -1]].tolist()
-    days = _covered(np.unique(ist_days(candles.time)), timeframe)
+    days = _covered(np.unique(candles.days), timeframe)
     return StoredHistory(days, len(candles), first, last, since)
 
 

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import Candles, ist_days
+from apps.engine.candles import Candles
 from apps.market.candles.adjustment import RatioChange
 
 # The tolerance for a fall or a level price, as a share of the ratio, in logarithms.
@@ -54,7 +54,7 @@ def compare_with_changes(candles: Candles, changes: Iterable[RatioChange]) -> Pr
     ratios: dict[int, Fraction] = defaultdict(lambda: Fraction(1))
     for change in changes:
         ratios[change.day] *= change.ratio
-    days = ist_days(candles.time)
+    days = candles.days
     seen: dict[str, list[int]] = {"falls": [], "level": [], "unclear": []}
     for day, ratio in sorted(ratios.items()):
         first = int(np.searchsorted(days, day))

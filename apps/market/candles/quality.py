@@ -10,15 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import (
-    DAY,
-    TIMEFRAMES,
-    Candles,
-    Sessions,
-    in_session,
-    ist_day,
-    parse_symbol,
-)
+from apps.engine.candles import DAY, TIMEFRAMES, Candles, Sessions, Symbol, in_session, ist_day
 
 Days = NDArray[np.int32]
 Flags = NDArray[np.bool_]
@@ -61,7 +53,7 @@ def inspect(symbol: str, candles: Candles, timeframe: str, sessions: Sessions) -
     days, _ = days_of(candles.time)
     inside = in_session(candles.time, timeframe, sessions)
     full, bars = days_of(candles.time[inside])
-    moves = parse_symbol(symbol).type != "options"
+    moves = Symbol.parse(symbol).type != "options"
     return Quality(
         timeframe=timeframe,
         bars=len(candles),

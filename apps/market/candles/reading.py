@@ -24,7 +24,6 @@ from apps.engine.candles import (
     buckets,
     in_session,
     ist_day,
-    ist_days,
     start_of_block,
 )
 from apps.market.candles.adjustment import UNADJUSTED, Adjustment
@@ -230,7 +229,7 @@ def count_days(symbols: Iterable[str], timeframe: str, *, start: int, end: int, 
         if len(days) >= most:
             break
         page = read_page(symbol, timeframe, start=start, end=end, limit=most * bars_a_day)
-        days.update(ist_days(page.candles.time).tolist())
+        days.update(page.candles.days.tolist())
     return min(len(days), most)
 
 

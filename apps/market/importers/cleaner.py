@@ -21,16 +21,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import (
-    DAY,
-    TIMEFRAMES,
-    Candles,
-    Sessions,
-    day_start,
-    frozen,
-    in_session,
-    ist_day,
-)
+from apps.engine.candles import DAY, TIMEFRAMES, Candles, Sessions, day_start, in_session, ist_day
 from apps.market.candles.price_kinds import PriceKind
 from apps.market.importers.bar_columns import BarColumns, FileInstruments, Flags
 from apps.market.importers.tables.column_names import PRICES, UNITS
@@ -307,7 +298,7 @@ def _split_by_symbol(
     rows = cleaner.rows
     columns = (rows.open, rows.high, rows.low, rows.close, rows.volume)
     # Not by `build`: every row has been checked above, and a bhavcopy has 20,000 series of one bar.
-    together = Candles(frozen(rows.time), *map(frozen, columns))
+    together = Candles.unchecked(rows.time, columns)
     numbers = symbol_numbers[rows.instrument]
     edges = [*np.flatnonzero(np.diff(numbers, prepend=-1)).tolist(), len(rows)]
     return tuple(

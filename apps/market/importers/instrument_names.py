@@ -11,7 +11,7 @@ from datetime import date
 from decimal import Decimal
 from typing import Final
 
-from apps.engine.candles import MONTHS, InvalidSymbol, parse_symbol
+from apps.engine.candles import InvalidSymbol, Symbol
 from apps.market.importers.bar_columns import FileContract, InstrumentName
 from apps.symbols.importers import INDICES, letters
 
@@ -52,7 +52,7 @@ _SCRIP_CODE: Final = re.compile(r"[1-9][0-9]{5}")
 # 50.
 _PLAIN: Final = re.compile(r"[A-Z0-9&\- ]+")
 _DAY_FIRST: Final = re.compile(
-    rf"(?P<root>[A-Z0-9&-]+?)(?P<day>[0-9]{{2}})(?P<month>{'|'.join(MONTHS)})(?P<year>[0-9]{{2}})"
+    rf"(?P<root>[A-Z0-9&-]+?)(?P<day>[0-9]{{2}})(?P<month>{'|'.join(Symbol.MONTHS)})(?P<year>[0-9]{{2}})"
     r"(?:(?P<strike>[0-9]{1,9}(?:\.[0-9]{1,6})?)(?P<type>CE|PE)|FUT)?"
 )
 _NO_CONTRACT: Final = "continuous futures and other names of no one contract"
@@ -105,7 +105,7 @@ def symbol_of_code(code: str, exchange: str | None = None) -> str:
 def symbol_named(raw: str, symbol: str, *, assumed: bool = False) -> InstrumentName:
     """Return the instrument under a symbol, or with the reason why that is not a symbol."""
     try:
-        return InstrumentName(raw, str(parse_symbol(symbol)), assumed=assumed)
+        return InstrumentName(raw, str(Symbol.parse(symbol)), assumed=assumed)
     except InvalidSymbol as error:
         return InstrumentName(raw, None, f"{symbol!r} is no symbol ({error.reason})")
 
@@ -116,7 +116,7 @@ def _day_first_contract(raw: str, name: str, exchange: str) -> FileContract | No
     if match is None:
         return None
     try:
-        month = MONTHS.index(match["month"]) + 1
+        month = Symbol.MONTHS.index(match["month"]) + 1
         expiry = date(2000 + int(match["year"]), month, int(match["day"]))
     except ValueError:
         return None

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from apps.engine.candles import EXCHANGES, MONTHS, TIMEFRAMES
+from apps.engine.candles import TIMEFRAMES, Symbol
 from apps.market.importers.bar_columns import FileContract, FileInstruments, InstrumentName
 from apps.market.importers.instrument_names import (
     FindSymbol,
@@ -39,7 +39,8 @@ _LENGTHS: Final = "|".join([*TIMEFRAMES, *map(str, (1, 5, 15, 30, 60, 240)), "1D
 # the exchange's Quote-Equity-SBIN-EQ-01-01-2024-to-31-01-2024.csv.
 _FILE_NAMES: Final = (
     re.compile(
-        rf"(?:(?P<exchange>{'|'.join(EXCHANGES)})_)?(?P<code>[A-Z0-9]+)(?:_|, )(?:{_LENGTHS})[_.].*"
+        rf"(?:(?P<exchange>{'|'.join(Symbol.EXCHANGES)})_)?(?P<code>[A-Z0-9]+)"
+        rf"(?:_|, )(?:{_LENGTHS})[_.].*"
     ),
     re.compile(r"(?P<code>[A-Z0-9&-]+)\.(?P<suffix>NS|BO)\..*"),
     re.compile(r"Quote-Equity-(?P<code>[A-Z0-9&-]+?)-[A-Z0-9]{2}-.*"),
@@ -198,7 +199,7 @@ def _name_contract(contract: FileContract, last: Mapping[_ContractMonth, date]) 
     if strike is not None and strike != strike.to_integral_value():
         return InstrumentName(contract.name_in_file, None, _DECIMAL_STRIKE)
     day = f"{expiry.day:02}" if _is_weekly(contract, last) else ""
-    dated = f"{expiry.year % 100:02}{MONTHS[expiry.month - 1]}{day}"
+    dated = f"{expiry.year % 100:02}{Symbol.MONTHS[expiry.month - 1]}{day}"
     tail = "FUT" if strike is None else f"{int(strike)}{contract.option_type}"
     root = symbol_of_code(contract.root, contract.exchange)
     return symbol_named(contract.name_in_file, f"{root}{dated}{tail}")

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from apps.core.times import day_in_india
-from apps.engine.candles import parse_symbol
+from apps.engine.candles import Symbol
 from apps.market.candles.corporate_actions import ratio_changes
 from apps.market.candles.price_kinds import PriceKind, PriceProof, compare_with_changes
 from apps.market.importers.candle_file import CandleImport
@@ -63,7 +63,7 @@ def _refuse_contradiction(
 
 
 def _is_share(symbol: str) -> bool:
-    return parse_symbol(symbol).type == "equity"
+    return Symbol.parse(symbol).type == "equity"
 
 
 def _days(days: Iterable[int]) -> str:

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import IST, parse_symbol
+from apps.engine.candles import IST, Symbol
 from apps.market.candles.corporate_actions import find_split_candidates
 from apps.market.candles.price_kinds import PriceKind
 from apps.market.candles.quality import JUMP, LONG_RUN, SPIKE, Quality, inspect
@@ -84,7 +84,7 @@ def _prices(loaded: CandleImport) -> list[str]:
     shares = [
         part
         for part in loaded.instruments
-        if parse_symbol(part.symbol).type == "equity" and part.candles.volume.any()
+        if Symbol.parse(part.symbol).type == "equity" and part.candles.volume.any()
     ]
     adjusted = sum(part.prices is PriceKind.ADJUSTED for part in shares)
     unknown = sum(part.prices is None for part in shares)
@@ -117,7 +117,7 @@ def _lines_of_part(part: InstrumentBars, timeframe: str) -> list[str]:
 
 def _suggested(part: InstrumentBars, timeframe: str) -> list[str]:
     """Return the days of a share that look like a split, known or not."""
-    if timeframe == "1w" or parse_symbol(part.symbol).type != "equity":
+    if timeframe == "1w" or Symbol.parse(part.symbol).type != "equity":
         return []
     candidates = find_split_candidates(part.candles)
     days = ", ".join(

@@ -17,7 +17,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 from apps.core.times import day_number
 from apps.engine import ChargeRow, Schedule
-from apps.engine.candles import Symbol, parse_symbol
+from apps.engine.candles import Symbol
 from apps.market.rulebook.files.rows import (
     BrokerRow,
     ChargeItem,
@@ -124,7 +124,7 @@ def charge_basis_of(
     `is_index` comes from the instrument master, `expiry` is the last session of a contract. Raises
     InvalidSymbol.
     """
-    known = parse_symbol(symbol)
+    known = Symbol.parse(symbol)
     name = broker if broker in broker_names(rule_set) else DEFAULT_BROKER
     segment = _segment(rule_set, known)
     if segment == "equity":

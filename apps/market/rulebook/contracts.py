@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from apps.core.times import day_in_india, day_number
 from apps.engine import NO_CHARGES, Contract, Note, Schedule
-from apps.engine.candles import Sessions, Symbol, parse_symbol
+from apps.engine.candles import Sessions, Symbol
 from apps.engine.language import Strategy
 from apps.market.rulebook.charges import ChargeBasis, charge_basis_of, schedule_of, unknown_items
 from apps.market.rulebook.expiries import close_of, expiry_of, monthly_expiries
@@ -104,11 +104,11 @@ class MarketRules:
             if end is None or end.delivered or end.closes > until:
                 continue
             if self.first <= day_in_india(end.closes - 1) <= self.last:
-                yield symbol, parse_symbol(symbol), end.closes
+                yield symbol, Symbol.parse(symbol), end.closes
 
     def margin_underlying(self, symbol: str) -> str | None:
         """Return the symbol whose price decides the rupees locked by a sale of this one, if any."""
-        form, kind = parse_symbol(symbol), self._kind(symbol)
+        form, kind = Symbol.parse(symbol), self._kind(symbol)
         if form.type != "options" or self.strategy.entryConditions.positionType == "long":
             return None
         rows = dates_of(self.rule_set.margins, form.exchange, kind)
@@ -130,7 +130,7 @@ class MarketRules:
         is_charged = self.strategy.executionSettings.charges != "none"
         return contract_end_of(
             self.rule_set,
-            parse_symbol(symbol),
+            Symbol.parse(symbol),
             kind=self._kind(symbol),
             closes=close_of(expiry, self.sessions(symbol)),
             underlying=self.facts[symbol].underlying,
@@ -140,17 +140,17 @@ class MarketRules:
     def _last_day(self, symbol: str) -> date | None:
         """Return the date of the symbol's last session."""
         listed = self.facts[symbol].expiry
-        return expiry_of(parse_symbol(symbol), self.sessions(symbol), listed=listed)
+        return expiry_of(Symbol.parse(symbol), self.sessions(symbol), listed=listed)
 
     def _days_of_change(self, symbol: str) -> list[date]:
         """Return the later days with new terms in the master, or a new tick or margin."""
-        key = parse_symbol(symbol).exchange, self._kind(symbol)
+        key = Symbol.parse(symbol).exchange, self._kind(symbol)
         days = {terms.valid_from for terms in self.facts[symbol].terms}
         days |= dates_of(self.rule_set.ticks, *key) | dates_of(self.rule_set.margins, *key)
         return sorted(day for day in days if self.first < day <= self.last)
 
     def _on(self, symbol: str, day: date, price: Decimal) -> Contract:
-        plain, exchange, kind = Contract(), parse_symbol(symbol).exchange, self._kind(symbol)
+        plain, exchange, kind = Contract(), Symbol.parse(symbol).exchange, self._kind(symbol)
         begun = [terms for terms in self.facts[symbol].terms if terms.valid_from <= day]
         terms = begun[-1] if begun else None
         lot, unit = lot_of(self.rule_set, symbol, terms, self._last_day(symbol))
@@ -168,7 +168,7 @@ class MarketRules:
             has_bands=self._has_bands(symbol),
         )
         if margin and kind.endswith("option"):
-            strike = float(parse_symbol(symbol).strike or 0)
+            strike = float(Symbol.parse(symbol).strike or 0)
             contract = replace(contract, margin=1.0, short_margin=fraction, strike=strike)
         if end is None:
             return contract
@@ -178,12 +178,12 @@ class MarketRules:
 
     def _has_bands(self, symbol: str) -> bool:
         """Return whether the exchange limits daily prices: it does for shares and funds."""
-        known = parse_symbol(symbol)
+        known = Symbol.parse(symbol)
         is_cash = known.type == "equity" and known.exchange in {"NSE", "BSE"}
         return is_cash and not self.facts[symbol].on_index
 
     def _kind(self, symbol: str) -> ContractKind:
-        return kind_of(parse_symbol(symbol), on_index=self.facts[symbol].on_index)
+        return kind_of(Symbol.parse(symbol), on_index=self.facts[symbol].on_index)
 
     def _charge_basis(self, symbol: str) -> ChargeBasis:
         broker = self.strategy.executionSettings.broker
@@ -225,7 +225,7 @@ class MarketRules:
         return f"{message} Trade a future on it, such as {future}, or an option ({option}) instead."
 
     def _on_contract(self, symbol: str) -> Iterator[Note]:
-        kind, exchange = self._kind(symbol), parse_symbol(symbol).exchange
+        kind, exchange = self._kind(symbol), Symbol.parse(symbol).exchange
         if self.facts[symbol].expiry is None and self._last_day(symbol):
             terms = self._on(symbol, self.first, Decimal(0))
             message = (
@@ -240,7 +240,7 @@ class MarketRules:
         if margin and kind.endswith("option"):
             if self.strategy.entryConditions.positionType == "long":
                 return
-            underlying = underlying_of(parse_symbol(symbol))
+            underlying = underlying_of(Symbol.parse(symbol))
             message = (
                 f"{symbol}: an option that is sold locks its premium and {margin.percent} % of the"
                 f" last price of {underlying}, or of the strike where that is not stored,"
@@ -259,10 +259,10 @@ def lot_of(
     master or else from the rule set, by its expiry.
     """
     if terms is None and expiry is not None:
-        lot = lot_at_expiry(rule_set, parse_symbol(symbol), expiry)
+        lot = lot_at_expiry(rule_set, Symbol.parse(symbol), expiry)
         if lot is not None:
             return float(lot), Contract().multiplier
-    commodity = commodity_of(rule_set, parse_symbol(symbol))
+    commodity = commodity_of(rule_set, Symbol.parse(symbol))
     if terms and (terms.multiplier is not None or commodity is None or commodity.lot is None):
         return float(terms.lot_size), float(terms.unit_value)
     if commodity is None or commodity.lot is None or commodity.multiplier is None:
@@ -283,7 +283,7 @@ def bundled_market_rules(strategy: Strategy, *, first: date, last: date) -> Mark
                 for row in [sample.get(symbol)]
                 if row
             ],
-            on_index=parse_symbol(symbol).root in indices,
+            on_index=Symbol.parse(symbol).root in indices,
         )
         for symbol in strategy.basicInfo.symbols
     }
@@ -295,7 +295,7 @@ def expiry_days(symbol: str, calendar: Sessions, *, first: date, last: date) -> 
     listed by a master, and monthly ones by the rules of the exchange.
     """
     listed = symbols.expiries_on(symbol, first=first, last=last)
-    monthly = monthly_expiries(parse_symbol(symbol), calendar, first=first, last=last)
+    monthly = monthly_expiries(Symbol.parse(symbol), calendar, first=first, last=last)
     return sorted(map(day_number, listed | monthly))
 
 
@@ -314,7 +314,7 @@ def expiry_dates(calendars: Mapping[str, Sessions]) -> dict[str, date]:
     """
     listed = symbols.expiries_of(calendars)
     days = {
-        symbol: expiry_of(parse_symbol(symbol), calendar, listed=listed.get(symbol))
+        symbol: expiry_of(Symbol.parse(symbol), calendar, listed=listed.get(symbol))
         for symbol, calendar in calendars.items()
     }
     return {symbol: day for symbol, day in days.items() if day is not None}

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 
-from apps.engine.candles import parse_symbol
+from apps.engine.candles import Symbol
 from apps.market.rulebook.charges import ChargeBasis, FillCharges, charge_basis_of, charges_of
 from apps.market.rulebook.expiries import expiry_of
 from apps.market.rulebook.files.rows import OrderSide, Product
@@ -72,4 +72,4 @@ def make_contract_note(
 def _last_day(rule_set: RuleSet, symbol: str) -> date | None:
     """Return the date of a contract's last session, by the master or else by its name."""
     listed, calendar = expiries_of([symbol]).get(symbol), sessions_of(symbol, rule_set=rule_set)
-    return expiry_of(parse_symbol(symbol), calendar, listed=listed)
+    return expiry_of(Symbol.parse(symbol), calendar, listed=listed)

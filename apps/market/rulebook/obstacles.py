@@ -7,7 +7,7 @@ from datetime import date, datetime
 from typing import Final
 
 from apps.core.errors import Code, ServiceError
-from apps.engine.candles import Symbol, parse_symbol
+from apps.engine.candles import Symbol
 from apps.engine.language import Strategy
 from apps.market.rulebook.calendars import calendars_of
 from apps.market.rulebook.charges import charge_basis_of, unknown_items
@@ -50,7 +50,7 @@ def obstacles_of(
     """
     contracts = [
         form
-        for form in map(parse_symbol, strategy.basicInfo.symbols)
+        for form in map(Symbol.parse, strategy.basicInfo.symbols)
         if form.type != "equity" or form.exchange in ("MCX", "NCDEX")
     ]
     if not contracts:
@@ -100,7 +100,7 @@ def _without_lots(
 
 def expired_among(symbols: Sequence[str], *, rule_set: RuleSet, now: datetime) -> list[str]:
     """Return the contracts that ended before a moment, by their last session."""
-    contracts = [symbol for symbol in symbols if parse_symbol(symbol).type != "equity"]
+    contracts = [symbol for symbol in symbols if Symbol.parse(symbol).type != "equity"]
     if not contracts:
         return []
     closes = contract_closes(calendars_of(contracts, rule_set=rule_set))

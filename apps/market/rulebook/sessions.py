@@ -16,7 +16,7 @@ from typing import Final, Literal, NamedTuple
 from zoneinfo import ZoneInfo
 
 from apps.core.times import INDIA, day_number
-from apps.engine.candles import Override, Regime, Sessions, parse_symbol
+from apps.engine.candles import Override, Regime, Sessions, Symbol
 from apps.market.rulebook.files.rows import DayRow, Exchange, HoursRow, Market, Phase
 from apps.market.rulebook.files.rule_set import RuleSet, bundled_rule_set
 from apps.market.rulebook.instruments import commodity_group_of
@@ -77,7 +77,7 @@ def bundled_sessions(symbols: Collection[str]) -> Mapping[str, Sessions]:
 
 def market_of(rule_set: RuleSet, symbol: str, *, has_derivatives: bool) -> tuple[Exchange, Market]:
     """Return the exchange and market of a symbol."""
-    known = parse_symbol(symbol)
+    known = Symbol.parse(symbol)
     exchange: Exchange = known.exchange  # type: ignore[assignment]  # the grammar knows these four
     if exchange in ("MCX", "NCDEX"):
         return exchange, commodity_group_of(rule_set, known)

@@ -25,7 +25,7 @@ from apps.core.api.resources import (
 )
 from apps.core.errors import Fault, InvalidInput
 from apps.core.times import moment, read_moment, wire_time
-from apps.engine.candles import TIMEFRAMES, Candles, InvalidSymbol, parse_symbol
+from apps.engine.candles import TIMEFRAMES, Candles, InvalidSymbol, Symbol
 from apps.engine.results import Unit, all_rounded, wire_dates
 from apps.market.candles.coverage import MOST_GAPS, SessionCoverage
 from apps.market.candles.quality import Days
@@ -69,7 +69,7 @@ class ParsedSymbolField(TextField):
     def to_internal_value(self, data: object) -> str:
         text = super().to_internal_value(data)
         try:
-            return str(parse_symbol(text))
+            return str(Symbol.parse(text))
         except InvalidSymbol as error:
             raise serializers.ValidationError(error.reason) from None
 

@@ -13,7 +13,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from apps.engine.candles import MAX_LENGTH, MONTHS, InvalidSymbol, readings
+from apps.engine.candles import InvalidSymbol, Symbol
 from apps.symbols.importers.master import Rejections
 from apps.symbols.importers.rows import InstrumentRow, RejectedRow, RejectReason
 from apps.symbols.models import LONGEST_ALIAS, LONGEST_NAME, Segment, Type
@@ -126,7 +126,7 @@ def _contract(row: InstrumentRow, root: str, weekly: bool) -> NamedRow:
             raise RejectedRow(RejectReason.DECIMAL_STRIKE, f"{row.alias}, strike {row.strike:f}")
         ending, words = f"{strike}{row.option_type}", f"{strike} {row.option_type}"
     code, symbol = f"{root}{dated}{ending}", f"{row.exchange}:{root}{dated}{ending}"
-    if len(symbol) > MAX_LENGTH:
+    if len(symbol) > Symbol.MAX_LENGTH:
         raise RejectedRow(RejectReason.NO_SYMBOL, f"{symbol} is too long")
     return NamedRow(symbol, code, f"{row.raw}{dated}{ending}", f"{root} {day} {words}", root, row)
 
@@ -138,7 +138,7 @@ def _dated(exchange: str, root: str, expiry: date, weekly: bool) -> tuple[str, s
     Raises RejectedRow. Parsing of a contract depends only on this part, because a strike never
     begins with a zero.
     """
-    month = MONTHS[expiry.month - 1]
+    month = Symbol.MONTHS[expiry.month - 1]
     dated = f"{expiry:%y}{month}{expiry:%d}" if weekly else f"{expiry:%y}{month}"
     _check_parsing(f"{exchange}:{root}{dated}FUT", Type.FUTURES)
     return dated, f"{expiry.day} {month.title()} {expiry.year}"
@@ -173,7 +173,7 @@ def _month(row: InstrumentRow, expiry: date, *, futures: bool | None = None) -> 
 def _check_parsing(symbol: str, expected: Type) -> None:
     """Check that a symbol is parsed as the wanted type. Raises RejectedRow."""
     try:
-        parsed = readings(symbol)
+        parsed = Symbol.readings(symbol)
     except InvalidSymbol as error:
         raise RejectedRow(RejectReason.NO_SYMBOL, f"{symbol}: {error.reason}") from None
     if all(reading.type != expected for reading in parsed):

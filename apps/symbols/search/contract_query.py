@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Final
 
-from apps.engine.candles import EXCHANGES, MONTHS
+from apps.engine.candles import Symbol
 
-_MONTHS: Final = {name: number for number, name in enumerate(MONTHS, start=1)} | {
+_MONTHS: Final = {name: number for number, name in enumerate(Symbol.MONTHS, start=1)} | {
     "JANUARY": 1,
     "FEBRUARY": 2,
     "MARCH": 3,
@@ -62,7 +62,11 @@ def read_contract(text: str, *, today: date) -> ContractQuery | None:
     words = description.split()
     first = next((n for n, word in enumerate(words) if n and _is_of_tokens(word)), len(words))
     remaining = words[first:]
-    if not remaining or not all(map(_is_of_tokens, remaining)) or exchange not in ("", *EXCHANGES):
+    if (
+        not remaining
+        or not all(map(_is_of_tokens, remaining))
+        or exchange not in ("", *Symbol.EXCHANGES)
+    ):
         return None
     tokens = [token for word in remaining for token in _TOKEN.findall(word)]
     option_types = [_OPTION_TYPES[token] for token in tokens if token in _OPTION_TYPES]

@@ -24,7 +24,7 @@ from django.db import connection
 from django.db.models import DecimalField, F, OrderBy, Q, QuerySet, Value
 from django.db.models.functions import Abs
 
-from apps.engine.candles import EXCHANGES, InvalidSymbol, parse_symbol
+from apps.engine.candles import InvalidSymbol, Symbol
 from apps.symbols import queries
 from apps.symbols.models import CASH, DERIVATIVE, Instrument, InstrumentAlias, Type
 from apps.symbols.search.contract_query import ContractQuery, DaySpan, read_contract
@@ -203,7 +203,7 @@ def suggest(
     if not name:
         return []
     exchange = _SEGMENTS_OF.get(exchange, exchange)
-    scopes = [among.filter(exchange=exchange), among] if exchange in EXCHANGES else [among]
+    scopes = [among.filter(exchange=exchange), among] if exchange in Symbol.EXCHANGES else [among]
     results = (search_among(scope, query=name, today=today, limit=limit) for scope in scopes)
     return next(filter(None, results), [])
 
@@ -212,7 +212,7 @@ def _nearest_strikes(
     among: QuerySet[Instrument], symbol: str, today: date, limit: int
 ) -> list[Instrument]:
     try:
-        form = parse_symbol(symbol)
+        form = Symbol.parse(symbol)
     except InvalidSymbol:
         return []
     if form.strike is None:

@@ -24,7 +24,7 @@ from apps.core.api.resources import (
     example,
 )
 from apps.core.times import INDIA
-from apps.engine.candles import InvalidSymbol, parse_symbol
+from apps.engine.candles import InvalidSymbol, Symbol
 from apps.engine.results import CHARGE_KINDS, EXIT_REASONS, Unit, rounded
 from apps.symbols.serializers import SYMBOL
 from apps.trading.models import Intent, OrderStatus, Position, Trade
@@ -56,7 +56,7 @@ class SymbolFilterField(serializers.Field[str, str, str, Any]):
 
     def to_internal_value(self, data: str) -> str:
         try:
-            return str(parse_symbol(data))
+            return str(Symbol.parse(data))
         except InvalidSymbol as error:
             raise serializers.ValidationError(error.reason) from None
 

@@ -16,7 +16,7 @@ from apps.core import audit
 from apps.core.audit import Action
 from apps.core.database import is_id
 from apps.core.errors import Code, NotFound, ServiceError
-from apps.engine.candles import InvalidSymbol, parse_symbol
+from apps.engine.candles import InvalidSymbol, Symbol
 from apps.trading.models import Fill, Intent, Order, OrderStatus, Position, Signal, Trade
 
 
@@ -101,7 +101,7 @@ def request_position_close(
 def _lock_open_position(algorithm: Algorithm, symbol: str) -> Position:
     """Return the open position, locked. Raises NotFound, also for a malformed symbol."""
     try:
-        parse_symbol(symbol)
+        Symbol.parse(symbol)
     except InvalidSymbol:
         raise NotFound from None
     positions = Position.objects.open().filter(run__algorithm=algorithm, symbol=symbol)

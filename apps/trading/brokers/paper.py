@@ -18,7 +18,7 @@ from django.db.models.functions import TruncSecond
 
 from apps.core import audit
 from apps.core.times import day_in_india
-from apps.engine.candles import parse_symbol
+from apps.engine.candles import Symbol
 from apps.trading.models import BrokerHealth, BrokerState, Intent, Order, OrderStatus, queries
 
 PAPER: Final = "paper"
@@ -86,7 +86,7 @@ def is_outside_band(symbol: str, price: float, *, last: float, day: date) -> boo
     """Return whether an order at `price` is refused; a price at the edge of the band is
     accepted.
     """
-    parsed = parse_symbol(symbol)
+    parsed = Symbol.parse(symbol)
     bands = [
         band
         for band in INDEX_BANDS

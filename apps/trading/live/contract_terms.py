@@ -7,8 +7,9 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from apps.core.times import day_in_india, midnight
+from apps.engine.candles import Candles
 from apps.engine.language import Strategy
-from apps.engine.live import BAR_COLUMNS, BarSnapshot, ContractTerms
+from apps.engine.live import BarSnapshot, ContractTerms
 from apps.market.services import market_rules_of
 from apps.trading.models import BarStream
 from apps.trading.runs.bar_rows import unpack_bars
@@ -55,6 +56,6 @@ def _first_close(stream: BarStream, symbol: int, row: BarSnapshot, since: date) 
     used = stream.rows.filter(time__gte=midnight(since), time__lt=row.time).order_by("time")
     first_rows = used.values_list("bars", flat=True)[:_MAX_ROWS]
     earlier = (unpack_bars(bytes(data), len(stream.symbols)) for data in first_rows)
-    column = BAR_COLUMNS.index("close")
+    column = Candles.NUMBERS.index("close")
     closes = (bars[symbol, column] for bars in (*earlier, row.bars))
     return next((float(close) for close in closes if not np.isnan(close)), 0.0)

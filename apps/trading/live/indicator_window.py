@@ -19,18 +19,9 @@ from django.db.models import QuerySet
 from numpy.typing import NDArray
 
 from apps.core.times import day_in_india, day_number, moment
-from apps.engine.candles import (
-    DAY,
-    IST,
-    WARMUP_BARS,
-    Candles,
-    Sessions,
-    frozen,
-    resample,
-    start_of_block,
-)
+from apps.engine.candles import DAY, IST, WARMUP_BARS, Candles, Sessions, resample, start_of_block
 from apps.engine.language import HigherTimeframe, higher_timeframe_of
-from apps.engine.live import BAR_COLUMNS, BarSnapshot
+from apps.engine.live import BarSnapshot
 from apps.market.candles import (
     UNADJUSTED,
     Adjustment,
@@ -55,7 +46,7 @@ class UsedRows(NamedTuple):
     def of(self, symbol: int) -> Candles:
         with_bar = ~np.isnan(self.bars[:, symbol, 0])
         columns = self.bars[with_bar, symbol].T
-        return Candles(frozen(self.time[with_bar]), *(frozen(column) for column in columns))
+        return Candles.unchecked(self.time[with_bar], columns)
 
 
 # Reads candles of the days before the window's, by a symbol's index and a longer timeframe.
@@ -198,7 +189,7 @@ class _Reader:
         newest = list(rows.order_by("-time").values_list("time", "bars")[:most])[::-1]
         count = len(self.stream.symbols)
         bars = unpack_bars(b"".join(data for _, data in newest), len(newest) * count)
-        shaped = bars.reshape(len(newest), count, len(BAR_COLUMNS))
+        shaped = bars.reshape(len(newest), count, len(Candles.NUMBERS))
         return UsedRows(np.array([time for time, _ in newest], np.int64), shaped)
 
 
@@ -223,8 +214,8 @@ def _first_moment(time: int, *, weekly: bool) -> int:
 
 
 def _extended(bars: Candles, time: int, bar: NDArray[np.float64]) -> Candles:
-    columns = zip(BAR_COLUMNS, bar.tolist(), strict=True)
-    return Candles(
-        frozen(np.append(bars.time, time)),
-        *(frozen(np.append(getattr(bars, name), value)) for name, value in columns),
+    columns = zip(Candles.NUMBERS, bar.tolist(), strict=True)
+    return Candles.unchecked(
+        np.append(bars.time, time),
+        (np.append(getattr(bars, name), value) for name, value in columns),
     )

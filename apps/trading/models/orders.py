@@ -8,7 +8,7 @@ from django.db.models import F, Q
 from django.utils.functional import cached_property
 
 from apps.core.database import IdField
-from apps.engine.candles import MAX_LENGTH
+from apps.engine.candles import Symbol
 from apps.trading.models.money import ZERO
 from apps.trading.models.runs import Run
 
@@ -43,7 +43,7 @@ class Order(models.Model):
     algorithm = models.ForeignKey(
         "algorithms.Algorithm", models.CASCADE, related_name="orders", db_index=False
     )
-    symbol = models.CharField(max_length=MAX_LENGTH)
+    symbol = models.CharField(max_length=Symbol.MAX_LENGTH)
     side = models.CharField(max_length=4, choices=[("buy", "buy"), ("sell", "sell")])
     intent = models.CharField(max_length=5, choices=[(i.value, i.value) for i in Intent])
     type = models.CharField(max_length=6, choices=[(t, t) for t in ("market", "limit", "stop")])
@@ -129,7 +129,7 @@ class Position(models.Model):
 
     # Its own index on the run would repeat the constraint's for open positions.
     run = models.ForeignKey(Run, models.CASCADE, related_name="positions")
-    symbol = models.CharField(max_length=MAX_LENGTH)
+    symbol = models.CharField(max_length=Symbol.MAX_LENGTH)
     quantity = models.BigIntegerField(help_text="Negative for a short position")
     entry_price = models.DecimalField(max_digits=18, decimal_places=4)
     unrealised = models.DecimalField(
@@ -174,7 +174,7 @@ class Trade(models.Model):
     algorithm = models.ForeignKey(
         "algorithms.Algorithm", models.CASCADE, related_name="trades", db_index=False
     )
-    symbol = models.CharField(max_length=MAX_LENGTH)
+    symbol = models.CharField(max_length=Symbol.MAX_LENGTH)
     side = models.CharField(max_length=5, choices=[("long", "long"), ("short", "short")])
     quantity = models.BigIntegerField()
     entry_time = models.DateTimeField()
@@ -247,7 +247,7 @@ class Signal(models.Model):
     algorithm = models.ForeignKey(
         "algorithms.Algorithm", models.CASCADE, related_name="signals", db_index=False
     )
-    symbol = models.CharField(max_length=MAX_LENGTH)
+    symbol = models.CharField(max_length=Symbol.MAX_LENGTH)
     bar_time = models.DateTimeField(help_text="Start of the bar at whose close it arose")
     side = models.CharField(max_length=5, choices=[("long", "long"), ("short", "short")])
     action = models.CharField(max_length=5, choices=[("entry", "entry"), ("exit", "exit")])

@@ -18,10 +18,10 @@ from apps.engine.candles import (
     Sessions,
     bar_ends,
     buckets,
+    in_session,
     ist_day,
-    session_bars,
 )
-from apps.engine.live import BAR_COLUMNS, BarSnapshot
+from apps.engine.live import BarSnapshot
 from apps.market.candles import GRACE_PERIOD
 from apps.trading.models import BarStream
 
@@ -35,7 +35,7 @@ _WEEKS_AHEAD: Final = MAX_MISSING_BARS + 1
 
 
 def empty_row(time: int, closes: int, *, symbols: int) -> BarSnapshot:
-    return BarSnapshot(time, closes, np.full((symbols, len(BAR_COLUMNS)), np.nan))
+    return BarSnapshot(time, closes, np.full((symbols, len(Candles.NUMBERS)), np.nan))
 
 
 def visible_bars(
@@ -44,7 +44,7 @@ def visible_bars(
     """Return the bars of a symbol that the stream's runs see, as in a backtest (rule 9)."""
     if stream.include_out_of_session:
         return candles
-    return session_bars(candles, timeframe, calendar)
+    return candles.select(in_session(candles.time, timeframe, calendar))
 
 
 class ClosedRows(NamedTuple):
@@ -176,11 +176,11 @@ def _session_days(moment: int, count: int, calendar: Sessions) -> NDArray[np.int
 
 
 def _bars_at(series: Sequence[Candles], time: int) -> NDArray[np.float64]:
-    row = np.full((len(series), len(BAR_COLUMNS)), np.nan)
+    row = np.full((len(series), len(Candles.NUMBERS)), np.nan)
     for symbol, bars in enumerate(series):
         index = int(np.searchsorted(bars.time, time))
         if index < len(bars) and bars.time[index] == time:
-            row[symbol] = [getattr(bars, name)[index] for name in BAR_COLUMNS]
+            row[symbol] = [getattr(bars, name)[index] for name in Candles.NUMBERS]
     return row
 
 
@@ -189,4 +189,4 @@ def pack_bars(row: BarSnapshot) -> bytes:
 
 
 def unpack_bars(data: bytes, symbols: int) -> NDArray[np.float64]:
-    return np.frombuffer(data, np.float64).reshape(symbols, len(BAR_COLUMNS))
+    return np.frombuffer(data, np.float64).reshape(symbols, len(Candles.NUMBERS))

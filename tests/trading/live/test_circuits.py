@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from apps.accounts.models import User
-from apps.engine.candles import Candles, frozen
+from apps.engine.candles import Candles
+from apps.engine.candles.candles import frozen
 from apps.engine.kernel.records import instrument_ids
 from apps.engine.kernel.saved import load
 from apps.trading.live.runner import Runner

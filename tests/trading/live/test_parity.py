@@ -15,7 +15,7 @@ from apps.backtests.running.histories import symbol_history
 from apps.core.times import day_in_india
 from apps.engine.candles import DAY, IST, WARMUP_BARS, Candles, start_of_block
 from apps.engine.candles.resampling import resample
-from apps.engine.candles.sessions import Sessions, session_bars
+from apps.engine.candles.sessions import Sessions, in_session
 from apps.engine.errors import InsufficientBars
 from apps.engine.kernel.codes import BY_END_OF_DATA
 from apps.engine.kernel.records import instrument_ids, new_state
@@ -194,14 +194,14 @@ class WindowOfManyDays(IndicatorWindow):
 
 def visible(history: History, context: RunContext) -> Candles:
     """Return the bars in session."""
-    return session_bars(history.candles, context.strategy.basicInfo.timeframe, history.sessions)
+    candles, timeframe = history.candles, context.strategy.basicInfo.timeframe
+    return candles.select(in_session(candles.time, timeframe, history.sessions))
 
 
 def before(histories: Sequence[History], start: int, today: int, symbol: int, name: str) -> Candles:
     """Return longer candles of the days before the segment; later bars make the next ones."""
-    longer = session_bars(
-        histories[symbol].higher_timeframes[name], name, histories[symbol].sessions
-    )
+    whole = histories[symbol].higher_timeframes[name]
+    longer = whole.select(in_session(whole.time, name, histories[symbol].sessions))
     begin, end = np.searchsorted(longer.time, (start_of_block(start, name), today)).tolist()
     return longer.slice(max(begin - WARMUP_BARS, 0), end)
 

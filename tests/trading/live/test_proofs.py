@@ -14,7 +14,8 @@ from django.db import connection
 from apps.accounts.models import User
 from apps.algorithms.lifecycle import AlgorithmStatus
 from apps.algorithms.models import Algorithm
-from apps.engine.candles import Candles, frozen, ist_day
+from apps.engine.candles import Candles, ist_day
+from apps.engine.candles.candles import frozen
 from apps.engine.kernel.codes import ENTER_LONG, ENTER_SHORT, OPEN
 from apps.engine.kernel.records import RATE, Bars, MarketRows, instrument_ids, new_state
 from apps.engine.kernel.saved import save

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from apps.accounts.models import User
-from apps.engine.candles import frozen
+from apps.engine.candles.candles import frozen
 from apps.trading.live.runner import Runner
 from tests.trading.live.market_day import (
     DAY,

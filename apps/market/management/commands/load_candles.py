@@ -14,7 +14,7 @@ from tqdm import tqdm
 from apps.core import audit
 from apps.core.errors import ServiceError
 from apps.core.times import indian_time
-from apps.engine.candles import TIMEFRAMES, InvalidSymbol, parse_symbol
+from apps.engine.candles import TIMEFRAMES, InvalidSymbol, Symbol
 from apps.market import services
 from apps.market.candles.price_kinds import PriceKind
 from apps.market.candles.samples import SAMPLE_NOTICE
@@ -210,7 +210,7 @@ class Command(BaseCommand):
 
 def _symbol(text: str) -> str:
     try:
-        return str(parse_symbol(text))
+        return str(Symbol.parse(text))
     except InvalidSymbol as error:
         raise argparse.ArgumentTypeError(f"{text!r}: {error.reason}") from None
 

@@ -11,7 +11,7 @@ from datetime import date
 from decimal import Decimal
 from functools import lru_cache
 
-from apps.engine.candles import MONTHS
+from apps.engine.candles import Symbol
 from apps.symbols.importers.rows import RejectedRow, RejectReason
 
 _MONTH_CODES = "123456789OND"
@@ -36,7 +36,7 @@ def underlying(
 def _dated(expiry: date) -> tuple[str, str]:
     """Return the date as in the names of monthly and of weekly contracts."""
     month = expiry.month - 1
-    return f"{expiry:%y}{MONTHS[month]}", f"{expiry:%y}{_MONTH_CODES[month]}{expiry:%d}"
+    return f"{expiry:%y}{Symbol.MONTHS[month]}", f"{expiry:%y}{_MONTH_CODES[month]}{expiry:%d}"
 
 
 @lru_cache(maxsize=20_000)

@@ -8,7 +8,8 @@ import numpy as np
 
 from apps.algorithms.models import AlgorithmStatus
 from apps.core.times import day_in_india, midnight
-from apps.engine.live import BAR_COLUMNS, BarSnapshot, SignalBits, save_state
+from apps.engine.candles import Candles
+from apps.engine.live import BarSnapshot, SignalBits, save_state
 from apps.market.candles import read_bars
 from apps.market.rulebook import calendars_of, current_rule_set
 from apps.trading.activity.drift.facts import (
@@ -122,11 +123,11 @@ def _stored(
         )
     ]
     for time in np.unique(np.concatenate([times, *(bars.time for bars in series)])).tolist():
-        bars = np.full((len(series), len(BAR_COLUMNS)), np.nan)
+        bars = np.full((len(series), len(Candles.NUMBERS)), np.nan)
         for symbol, candles in enumerate(series):
             candle = candles.between(time, time + 1)
             if len(candle):
-                bars[symbol] = [getattr(candle, name)[0] for name in BAR_COLUMNS]
+                bars[symbol] = [getattr(candle, name)[0] for name in Candles.NUMBERS]
         yield BarSnapshot(time, nominal_end(time, timeframe, cache.calendars), bars)
 
 

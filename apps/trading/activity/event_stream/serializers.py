@@ -6,7 +6,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from apps.core.api.resources import StrictSerializer, TextField, example
-from apps.engine.candles import MAX_LENGTH, InvalidSymbol, parse_symbol
+from apps.engine.candles import InvalidSymbol, Symbol
 from apps.symbols.serializers import SYMBOL
 
 MOST_SYMBOLS: Final = 50
@@ -27,7 +27,7 @@ class SymbolListField(TextField):
         if len(texts) > MOST_SYMBOLS:
             raise serializers.ValidationError(f"must name at most {MOST_SYMBOLS} symbols")
         try:
-            return tuple(dict.fromkeys(str(parse_symbol(text)) for text in texts))
+            return tuple(dict.fromkeys(str(Symbol.parse(text)) for text in texts))
         except InvalidSymbol as error:
             raise serializers.ValidationError(error.reason) from None
 
@@ -39,6 +39,6 @@ class EventStreamQuery(StrictSerializer):
     symbols = SymbolListField(
         required=False,
         exact=True,
-        max_length=MOST_SYMBOLS * (MAX_LENGTH + 1),
+        max_length=MOST_SYMBOLS * (Symbol.MAX_LENGTH + 1),
         help_text="Symbols for hints of new bars, separated by commas.",
     )

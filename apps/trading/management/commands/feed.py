@@ -13,7 +13,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from apps.core.errors import InvalidInput, ServiceError
 from apps.core.times import INDIA, read_moment
-from apps.engine.candles import TIMEFRAMES, Candles, InvalidSymbol, parse_symbol
+from apps.engine.candles import TIMEFRAMES, Candles, InvalidSymbol, Symbol
 from apps.market.candles import concat, read_bars
 from apps.market.rulebook import calendars_of
 from apps.market.services import (
@@ -231,7 +231,7 @@ def _range(options: Mapping[str, Any], *, stored: bool) -> tuple[int, int]:
 
 def _symbol(text: str) -> str:
     try:
-        return str(parse_symbol(text))
+        return str(Symbol.parse(text))
     except InvalidSymbol as error:
         raise argparse.ArgumentTypeError(f"{text!r}: {error.reason}") from None
 
