@@ -95,6 +95,8 @@ def random_case(
     outside, squaring = _outside(rng, rows, symbols), squares_off(market.flags)
     within = squaring and rng.random() < 0.7
     plan = plan._replace(squares_off=squaring, within_session=bool(within))
+    if rng.random() < 0.5:
+        plan = _with_limits(plan, rng)
     return Case(market, signals, plan, contracts, RATES, cash, outside)
 
 
@@ -273,6 +275,19 @@ def _plan(rng: np.random.Generator) -> Plan:
     )
 
 
+def _with_limits(plan: Plan, rng: np.random.Generator) -> Plan:
+    def pick(*values: float) -> Any:
+        return rng.choice(values).item()
+
+    return plan._replace(
+        max_entries_a_day=int(pick(0, 0, 1, 2, 5)),
+        max_entries_a_symbol=int(pick(0, 0, 1, 3)),
+        cooldown=int(pick(0, 1, 2, 9, 60)),
+        cools_after_loss=bool(pick(0, 1)),
+        max_daily_profit=pick(float("inf"), 100.0, 1_500.0),
+    )
+
+
 def _contracts(rng: np.random.Generator, symbols: int) -> NDArray[Any]:
     contracts = np.zeros(symbols, r.CONTRACT)
     contracts["lot"], contracts["multiplier"] = (
@@ -447,7 +462,7 @@ def reference_of(case: Case) -> ReferenceImplementation:
         squaring=case.plan.squares_off,
     )
     bars = [Bar(*row) for row in np.column_stack(market.bars).tolist()]
-    ranges = [Ranges(*row) for row in market.atr.tolist()]
+    ranges = [Ranges(*row) for row in market.atr.tolist()] or [Ranges()] * len(bars)
     flags, margins = market.flags.tolist(), market.short_margins.tolist()
     volumes = market.volume.tolist()
     for t in range(market.time.size):

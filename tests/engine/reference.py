@@ -129,7 +129,9 @@ class ReferenceImplementation:
     asked: dict[int, int] = field(default_factory=dict)  # why a symbol is closed at its next open
     blocked: str | None = None
     day: int = -1
-    halted: bool = False
+    halted: str | None = None  # the limit of the day that was reached
+    opened: list[int] = field(default_factory=list)  # the symbols of the positions of the day
+    cooling: dict[int, int] = field(default_factory=dict)  # bars, the current one included
     ruined: bool = False
 
     def __post_init__(self) -> None:
@@ -140,9 +142,11 @@ class ReferenceImplementation:
             return
         day_begins = day != self.day
         if day_begins:
-            self.day, self.day_start, self.halted = day, self.equity, False
+            self.day, self.day_start, self.halted = day, self.equity, None
+            self.opened = []
         self.drop_entries(time, day_begins=day_begins)
         self.short_margins = {s: of_symbol.short_margin for s, of_symbol in seen.items()}
+        self.cooling = {s: left - (s in seen) for s, left in self.cooling.items()}
         for s in self.held_in(seen):
             self.exit_at_open(s, time, seen[s])
         for s in sorted(self.waiting.keys() & seen.keys()):
@@ -152,7 +156,9 @@ class ReferenceImplementation:
         self.equity = self.marked()
         self.curve.append(self.equity)
         if not self.halted and self.day_start - self.equity >= self.plan.max_daily_loss - DUST:
-            self.halt(time)
+            self.halt(time, "daily_loss_limit", c.BY_DAILY_LOSS)
+        if not self.halted and self.equity - self.day_start >= self.plan.max_daily_profit - DUST:
+            self.halt(time, "daily_profit_limit", c.BY_DAILY_PROFIT)
         for s in sorted(seen):
             self.read(s, seen[s], time)
         self.ruined = self.equity <= 0
@@ -216,12 +222,12 @@ class ReferenceImplementation:
 
     # The close of a row.
 
-    def halt(self, time: int) -> None:
-        """Handle a breach of the daily loss: close all positions and drop every waiting entry."""
-        self.halted = True
-        self.drop_waiting("daily_loss_limit", time)
+    def halt(self, time: int, limit: str, reason: int) -> None:
+        """At a limit of the day, close all positions and drop every waiting entry."""
+        self.halted = limit
+        self.drop_waiting(limit, time)
         for s in self.held:
-            self.close(s, c.BY_DAILY_LOSS)
+            self.close(s, reason)
 
     def read(self, s: int, seen: Seen, time: int) -> None:
         """Read a signal known at this close, which trades in the symbol's next bar."""
@@ -236,7 +242,7 @@ class ReferenceImplementation:
             self.reject("both_sides", s, signal, time)
             signal &= ~(c.ENTER | c.EXIT_LONG | c.EXIT_SHORT)
         if self.halted:
-            signal = self.dropped("daily_loss_limit", s, signal, time)
+            signal = self.dropped(self.halted, s, signal, time)
         signal = self.without_entry(s, signal, time)
         if self.plan.within_session and seen.flag & c.LAST_OF_SESSION:
             signal = self.dropped("after_session", s, signal, time)
@@ -301,6 +307,8 @@ class ReferenceImplementation:
             self.leave(
                 s, Exit(c.BY_SQUARE_OFF, self.slipped(held, held.close)), held.time, held.day
             )
+            if s in self.cooling:
+                self.cooling[s] -= 1  # it left in the bar before
             return
         held.was_locked = False
         exit_ = self.exit_of_open(s, held, seen, late=late)
@@ -446,6 +454,9 @@ class ReferenceImplementation:
                 held.charges + fee,
             )
         )
+        lost = gross - (held.charges + fee) < -DUST
+        if self.plan.cooldown and (lost or not self.plan.cools_after_loss):
+            self.cooling[s] = self.plan.cooldown + 1
 
     # Entries.
 
@@ -470,6 +481,10 @@ class ReferenceImplementation:
             return "outside_session"
         if reverses:
             return "circuit"
+        if not held and self.is_limited(s):
+            return "entry_limit"
+        if not held and self.cooling.get(s, 0) > 0:
+            return "cooldown"
         if not held and len(self.held) >= plan.max_positions:
             return "position_limit"
         reached = self.reached(s, side, seen[s].bar)
@@ -478,6 +493,16 @@ class ReferenceImplementation:
         if seen[s].flag & (c.LOCKED_UP if side > 0 else c.LOCKED_DOWN):
             return "circuit"
         return self.enter_at(s, side, time, seen, *reached)
+
+    def is_limited(self, s: int) -> bool:
+        """Return whether no further position may be opened today, at all or in the symbol."""
+        for most, opened in (
+            (self.plan.max_entries_a_day, len(self.opened)),
+            (self.plan.max_entries_a_symbol, self.opened.count(s)),
+        ):
+            if most and opened >= most:
+                return True
+        return False
 
     def enter_at(  # noqa: PLR0917
         self, s: int, side: int, time: int, seen: Mapping[int, Seen], price: float, inside: bool
@@ -508,6 +533,7 @@ class ReferenceImplementation:
                 break
         if not held:
             held = self.held[s] = Held(side, time, self.day, ranges, price)
+            self.opened.append(s)
         self.fill(s, held, lots, price, time)
         if inside:
             self.inside.add(s)

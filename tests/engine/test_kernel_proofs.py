@@ -282,7 +282,12 @@ def test_the_order_of_symbols_does_not_matter_if_money_is_ample(seeds: range) ->
     """Sizes must not follow equity either, which the charges of earlier entries reduce."""
     for case, rng in cases(seeds, symbols=4):
         plan = case.plan._replace(
-            size_by=c.BY_AMOUNT, size=5e4, max_positions=50, max_daily_loss=float("inf")
+            size_by=c.BY_AMOUNT,
+            size=5e4,
+            max_positions=50,
+            max_daily_loss=float("inf"),
+            max_daily_profit=float("inf"),
+            max_entries_a_day=0,
         )
         rich = case._replace(plan=plan, cash=1e12, outside={})
         order = rng.permutation(4)
@@ -337,6 +342,8 @@ def limited_case(rng: np.random.Generator, rows: int | None = None) -> Case:
         stop_points=points,
         trail_rate=float(rng.choice([0.0, 0.0, 0.05])),
         max_daily_loss=40 * points * float(rng.uniform(0.3, 1.1)),
+        max_daily_profit=40 * points * float(rng.uniform(0.3, 2.0)),
+        cooldown=int(rng.choice([0, 0, 5])),
     )
     drawn = rng.choice([c.ENTER_LONG, c.ENTER_SHORT], case.signals.shape)
     signalled = (case.market.cell >= 0) & (rng.random(drawn.shape) < chance)

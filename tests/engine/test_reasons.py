@@ -26,6 +26,7 @@ def test_every_exit_reason_has_the_kernels_number() -> None:
         c.BY_STOPPED: "stopped",
         c.BY_EXPIRY: "expiry",
         c.BY_EXPIRY_CLOSE: "expiry_close",
+        c.BY_DAILY_PROFIT: "daily_profit_limit",
     }
     assert named == dict(enumerate(EXIT_REASONS))
 
@@ -43,6 +44,9 @@ def test_every_rejection_has_the_kernels_number() -> None:
         c.STALE_DATA: "stale_data",
         c.AFTER_SESSION: "after_session",
         c.CIRCUIT: "circuit",
+        c.DAILY_PROFIT_LIMIT: "daily_profit_limit",
+        c.ENTRY_LIMIT: "entry_limit",
+        c.COOLDOWN: "cooldown",
     }
     assert named == dict(enumerate(REJECTIONS))
 

@@ -63,13 +63,23 @@ def test_a_run_saved_by_release_1_0_continues_with_its_positions() -> None:
     for name in kept:
         account[name] = state.account[name]
     account["rejected"] = np.arange(9)
-    records = (account, state.positions, state.orders)
+    positions, orders = (
+        np.zeros(array.shape, layout)
+        for array, layout in zip(
+            (state.positions, state.orders), saved.LAYOUT_6.of_slots, strict=True
+        )
+    )
+    for written, array in ((positions, state.positions), (orders, state.orders)):
+        for name in written.dtype.names or ():
+            written[name] = array[name]
+    records = (account, positions, orders)
     data = saved.LAYOUT_6.header + b"".join(array.tobytes() for array in records)
     loaded = saved.load(data, INSTRUMENTS)
-    assert loaded.account["rejected"].tolist() == [[*range(9), 0, 0]]
+    assert loaded.account["rejected"].tolist() == [[*range(9), 0, 0, 0, 0, 0]]
     for name in kept:
         assert np.array_equal(loaded.account[name], state.account[name])
-    assert loaded.positions.tobytes() == state.positions.tobytes()
+    for name in positions.dtype.names or ():
+        assert loaded.positions[name].tobytes() == state.positions[name].tobytes()
     assert loaded.orders.tobytes() == state.orders.tobytes()
     with pytest.raises(saved.ForeignState):
         saved.load(data[:-1], INSTRUMENTS)

@@ -121,7 +121,17 @@ SETTINGS = (
         "maxVolumeShare": 5,
     },
 )
+LIMITS = {
+    "maxPositionSize": 500_000,
+    "maxDailyLoss": 20_000,
+    "maxOpenPositions": 3,
+    "maxEntriesPerDay": 4,
+    "maxEntriesPerSymbol": 2,
+    "cooldown": {"candles": 6, "after": "loss"},
+    "maxDailyProfit": 15_000.5,
+}
 WHOLE = (
+    complete(riskParameters=LIMITS),
     *(complete(positionSizing=sizing) for sizing in SIZINGS),
     *(complete(exitConditions=exits) for exits in EXITS),
     *(complete(entryConditions=entry) for entry in ENTRIES),

@@ -89,6 +89,7 @@ def at(
         int(flags[after]),
         opens,
         reached,
+        time,
     )
 
 
@@ -112,6 +113,15 @@ OPPOSITE = {"exitOnOppositeSignal": True}
     [
         ({"executionSettings": {"productType": "intraday"}}, ["outside_session"]),
         ({"riskParameters": {"maxDailyLoss": 1.0}}, ["daily_loss_limit"]),
+        ({"riskParameters": {"maxDailyProfit": 1.0}}, ["daily_profit_limit"]),
+        (
+            {"riskParameters": {"maxDailyProfit": 1.0, "maxDailyLoss": 1.0}},
+            ["daily_profit_limit", "daily_loss_limit"],
+        ),
+        ({"riskParameters": {"maxEntriesPerDay": 2}}, ["entry_limit"]),
+        ({"riskParameters": {"maxEntriesPerSymbol": 2}}, ["entry_limit"]),
+        ({"riskParameters": {"cooldown": {"candles": 9}}}, ["cooldown"]),
+        ({"riskParameters": {"cooldown": {"candles": 20, "after": "loss"}}}, ["cooldown"]),
         ({"entryConditions": BOTH}, ["both_sides"]),
         ({"entryConditions": UNTURNED, "exitConditions": OPPOSITE}, ["both_sides"]),
         ({"executionSettings": {"orderType": "limit", "limitOffset": 0.05}}, ["limit_not_reached"]),

@@ -31,6 +31,10 @@ OUTCOME_MESSAGES: Final = {
     "unknown_ranges": "An average true range that size or exits need is not known yet.",
     "position_held": "A position of this symbol was held; whether it was added to is not recorded.",
     "daily_loss_limit": "The loss of the day had reached maxDailyLoss.",
+    "daily_profit_limit": "The profit of the day had reached maxDailyProfit.",
+    "entry_limit": "As many positions as maxEntriesPerDay or maxEntriesPerSymbol allows had been"
+    " opened on that day.",
+    "cooldown": "The symbol was in the cooldown after an exit.",
     "outside_session": "The next candle starts at or after the square-off.",
     "after_session": "Its session had no candle left to enter an intraday position in.",
     "position_limit": "maxOpenPositions were held, or maxPositionSize left less than a lot.",
@@ -55,6 +59,7 @@ POSITION_MESSAGES: Final = {
     "square_off": "It was squared off, for the session was to end.",
     "max_holding": "It had lived through maxHoldingCandles, and was closed at this open.",
     "daily_loss_limit": "The loss of the day had reached maxDailyLoss: closed at this open.",
+    "daily_profit_limit": "The profit of the day had reached maxDailyProfit: closed at this open.",
     "stopped": "It was asked to be closed, and was at this open.",
     "expiry": "The contract settled: by the close of its index, or at its own last close.",
     "expiry_close": "It was closed in the last session of a contract that is then delivered.",

@@ -40,6 +40,7 @@ from apps.engine.results import (
     CHARGE_KINDS,
     EXIT_REASONS,
     METRICS,
+    OPTIONAL_REJECTIONS,
     REDUCTIONS,
     REJECTIONS,
     WAITS,
@@ -215,7 +216,11 @@ class PerformanceField(serializers.Field[Any, Any, Any, Any]):
     def to_representation(self, value: Mapping[str, Any]) -> Any:
         metrics = {name: value.get(name) for name in METRICS}
         metrics |= {
-            name: {kind: value[name].get(kind, 0) for kind in kinds}
+            name: {
+                kind: value[name].get(kind, 0)
+                for kind in kinds
+                if kind in value[name] or kind not in OPTIONAL_REJECTIONS
+            }
             for name, kinds in _COUNTS_BY_KIND.items()
             if name in value
         }
@@ -405,8 +410,8 @@ class TradeSerializer(DocumentSerializer):
         allow_null=True,
         help_text=(
             "The delay of an exit that a close decides: signal, opposite_signal,"
-            " max_holding, daily_loss_limit, stopped; null for others, and if the sessions"
-            " are not known."
+            " max_holding, daily_loss_limit, daily_profit_limit, stopped; null for others, and"
+            " if the sessions are not known."
         ),
     )
     exitDelayMinutes = NumberField(allow_null=True, help_text="The minutes of that delay.")

@@ -13,6 +13,7 @@ from apps.engine.results import (
     CHARGE_KINDS,
     LEAST_DAYS,
     METRICS,
+    OPTIONAL_REJECTIONS,
     REDUCTIONS,
     REJECTIONS,
     WAITS,
@@ -69,8 +70,11 @@ _RESULTS: Final[dict[str, Schema]] = {
                 "description": "Rupees.",
             },
             "rejectedSignals": {
-                **_record(dict.fromkeys(REJECTIONS, _COUNT)),
-                "description": "How many signals for an entry led to none, by reason.",
+                **_record(
+                    dict.fromkeys(REJECTIONS, _COUNT), optional=tuple(sorted(OPTIONAL_REJECTIONS))
+                ),
+                "description": "How many signals for an entry led to none, by reason. Limits of"
+                " the day and cooldowns are there if the algorithm sets them.",
             },
             "reducedEntries": {
                 **_record(dict.fromkeys(REDUCTIONS, _COUNT)),

@@ -38,7 +38,8 @@ SIZE, STOP, TARGET, TRAIL = range(4)
     BY_STOPPED,
     BY_EXPIRY,
     BY_EXPIRY_CLOSE,
-) = range(13)
+    BY_DAILY_PROFIT,
+) = range(14)
 (
     POSITION_LIMIT,
     INSUFFICIENT_CASH,
@@ -51,7 +52,10 @@ SIZE, STOP, TARGET, TRAIL = range(4)
     STALE_DATA,
     AFTER_SESSION,
     CIRCUIT,
-) = range(11)
+    DAILY_PROFIT_LIMIT,
+    ENTRY_LIMIT,
+    COOLDOWN,
+) = range(14)
 TRADED, IGNORED = -1, -2
 # Limits that make an entry smaller than its sizing.
 BY_POSITION_SIZE, BY_CASH, BY_VOLUME = range(3)
@@ -66,6 +70,8 @@ AT_MARKET, AT_LIMIT, AT_STOP = range(3)
 BY_QUANTITY, BY_AMOUNT, BY_EQUITY, BY_RISK, BY_VOLATILITY = range(5)
 
 RUNNING, RUINED = 0, 1
+# Why entries have ended for the day (rule 8).
+NOT_HALTED, HALTED_BY_LOSS, HALTED_BY_PROFIT = range(3)
 
 DUST = 1e-6  # rupees: the tolerance for reaching a limit, because of binary fractions
 TICKS_PER_RUPEE = 10_000.0  # CONTRACT's `tick` counts ten-thousandths of a rupee: 0.05 is 500

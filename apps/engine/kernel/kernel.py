@@ -240,8 +240,9 @@ def run_rows(
             enter_at_open(books, market, row)
         if exit_inside(books):
             close_positions(books)
-        if is_breached(books, market, equity, row):
-            limit_daily_loss(books, market, signals, row)
+        reached = reached_limit(books, market, equity, row)
+        if reached != codes.NOT_HALTED:
+            halt(books, market, signals, row, reached)
         if is_signalled(books):
             read_signals(books)
         row += 1
@@ -427,6 +428,7 @@ def load_row(books: Books, market: MarketRows, signals: Array, row: int) -> None
         slot.advanced_to, slot.exit_reason = row + 1, codes.OPEN
         slot.bar, slot.signal = bar, signals[slot.source, row]
         if bar >= 0:
+            count_down(books.positions[k])
             slot.open, slot.high = bars.open[bar], bars.high[bar]
             slot.low, slot.close = bars.low[bar], bars.close[bar]
             slot.flag = flags[bar] if flags.size > 0 else 0
@@ -454,8 +456,16 @@ def begin_day(account: Struct, day: int) -> bool:
     """
     begins = account.day != day
     if begins:
-        account.day_start, account.day, account.halted = account.equity, day, 0
+        account.day_start, account.day, account.halted = account.equity, day, codes.NOT_HALTED
+        account.entries_today = 0
     return bool(begins)
+
+
+@phase
+def count_down(position: Struct) -> None:
+    """Count a bar of a cooldown (rule 8)."""
+    if position.cooling > 0:
+        position.cooling -= 1
 
 
 @step
@@ -515,6 +525,8 @@ def close_positions(books: Books) -> None:
             slot.rate = rate_on(books.rates, slot.contract.segment, slot.exit_day)
             close_position(ticket_of(books, k), exit_, slot.exit_time, slot.exit_day)
             slot.exit_reason = codes.OPEN
+            if slot.exit_time < books.work.time:  # it left in the bar before
+                count_down(books.positions[k])
 
 
 @phase
@@ -597,9 +609,12 @@ def exit_inside(books: Books) -> bool:
 
 
 @step
-def limit_daily_loss(books: Books, market: MarketRows, signals: Array, row: int) -> None:
-    """At a breach, close positions at the next opens, and drop pending entries (rule 8)."""
-    books.account.halted = 1
+def halt(books: Books, market: MarketRows, signals: Array, row: int, reached: int) -> None:
+    """At a limit of the day, close positions at the next opens, and drop pending entries (rule
+    8).
+    """
+    books.account.halted = reached
+    by_loss = reached == codes.HALTED_BY_LOSS
     for k in range(books.slots.size):
         position, order, slot = books.positions[k], books.orders[k, 0], books.slots[k]
         slot.next_active = row + 1
@@ -608,15 +623,23 @@ def limit_daily_loss(books: Books, market: MarketRows, signals: Array, row: int)
             slot.advanced_to, order.pending = row + 1, 0
         if position.side != 0:
             if not order.pending & codes.HELD_UP:
-                order.close_reason = codes.BY_DAILY_LOSS
+                order.close_reason = codes.BY_DAILY_LOSS if by_loss else codes.BY_DAILY_PROFIT
             order.pending |= codes.FLATTEN
-    drop_entries(books, codes.DAILY_LOSS_LIMIT)
+    drop_entries(books, refusal_of_halted(reached))
+
+
+@step
+def refusal_of_halted(halted: int) -> int:
+    """Return the reason for refusing entries on a day whose limit was reached."""
+    by_loss = halted == codes.HALTED_BY_LOSS
+    return codes.DAILY_LOSS_LIMIT if by_loss else codes.DAILY_PROFIT_LIMIT
 
 
 @phase
-def is_breached(books: Books, market: MarketRows, equity: Array, row: int) -> bool:
-    """Mark positions to market at the row's close (rule 8); return whether the daily loss is at its
-    limit. Without any money the simulation ends (rule 6).
+def reached_limit(books: Books, market: MarketRows, equity: Array, row: int) -> int:
+    """Mark positions to market at the row's close; return the limit of the day that is reached for
+    the first time, its loss before its profit (rule 8). Without any money the simulation ends
+    (rule 6).
     """
     account = books.account
     list_marks(books)
@@ -629,8 +652,14 @@ def is_breached(books: Books, market: MarketRows, equity: Array, row: int) -> bo
     account.equity = equity[row] = account.cash + held
     if account.equity <= 0:
         account.status = codes.RUINED
-    lost = account.day_start - account.equity
-    return bool(lost >= books.plan.max_daily_loss - codes.DUST and not account.halted)
+    lost, gained = account.day_start - account.equity, account.equity - account.day_start
+    if account.halted:
+        return codes.NOT_HALTED
+    if lost >= books.plan.max_daily_loss - codes.DUST:
+        return codes.HALTED_BY_LOSS
+    if gained >= books.plan.max_daily_profit - codes.DUST:
+        return codes.HALTED_BY_PROFIT
+    return codes.NOT_HALTED
 
 
 @phase
@@ -679,7 +708,7 @@ def list_marks(books: Books) -> None:
 @phase
 def mark_rows(books: Books, market: MarketRows, equity: Array, row: int, stop: int) -> AnyNumber:
     """Mark positions to market at the closes of rows without an active slot (rule 8); return the
-    first row with the daily loss at its limit or without money, or `stop`.
+    first row with a limit of the day reached or without money, or `stop`.
     """
     account, cash = books.account, books.account.cash
     first, rows = np.uint64(row), np.uint64(max(stop - row, 0))
@@ -738,18 +767,20 @@ def end_of_day(work: Struct, market: MarketRows, row: int, stop: int) -> int:
 
 @phase
 def until_limit(account: Struct, plan: Struct, equity: Array, row: int, stop: int) -> int:
-    """Process the equity of rows of one day; return the first row with the daily loss at its limit
+    """Process the equity of rows of one day; return the first row with a limit of the day reached
     or without money, or `stop`.
     """
-    begin, halted = account.day_start, account.halted != 0
+    begin, halted = account.day_start, account.halted != codes.NOT_HALTED
     most = np.inf if halted else plan.max_daily_loss - codes.DUST
+    enough = np.inf if halted else plan.max_daily_profit - codes.DUST
     reached = False
     for other in range(np.uint64(row), np.uint64(stop)):
-        reached |= (equity[other] <= 0) | (begin - equity[other] >= most)
+        gained = equity[other] - begin
+        reached |= (equity[other] <= 0) | (-gained >= most) | (gained >= enough)
     last = stop - 1
     if reached:
         last = row
-        while equity[last] > 0 and begin - equity[last] < most:
+        while equity[last] > 0 and begin - equity[last] < most and equity[last] - begin < enough:
             last += 1
     account.equity = equity[last]
     return last if reached else stop
@@ -796,7 +827,8 @@ def find_next_active_rows(
         k = books.slots[i].active
         position, order, slot = books.positions[k], books.orders[k, 0], books.slots[k]
         acting = ALL_SIGNALS & ~idle_signals(books.account, books.plan, work, position)
-        end = stop if order.pending & acting == 0 else row
+        waits = order.pending & acting != 0 or position.cooling > 0
+        end = row if waits else stop
         if position.side != 0 and row < end:
             if books.plan.max_holding > 0:
                 end = min(end, row + max(books.plan.max_holding - position.bars, 0))
@@ -958,7 +990,7 @@ def accept(ticket: Ticket, signal: int) -> int:
         refuse(ticket, signal, codes.BOTH_SIDES)
         signal &= ~(codes.ENTER | codes.EXIT_LONG | codes.EXIT_SHORT)
     if account.halted:
-        signal = dropped(ticket, signal, codes.DAILY_LOSS_LIMIT)
+        signal = dropped(ticket, signal, refusal_of_halted(account.halted))
     if signal & codes.ENTER and account.blocked:
         return without_entry(ticket, signal)
     if plan.within_session and ticket.slot.flag & codes.LAST_OF_SESSION:
@@ -1021,7 +1053,7 @@ def try_entry(ticket: Ticket) -> int:
     it.
     """
     plan, position, order, slot = ticket.plan, ticket.position, ticket.order, ticket.slot
-    reason = refusal(position, order, slot, ticket.work, plan)
+    reason = refusal(ticket)
     if reason != codes.TRADED:
         return reason
     price, inside = filled_at(position, order, slot, plan)
@@ -1057,8 +1089,9 @@ def try_entry(ticket: Ticket) -> int:
 
 
 @step
-def refusal(position: Struct, order: Struct, slot: Struct, work: Struct, plan: Struct) -> int:
+def refusal(ticket: Ticket) -> int:
     """Return the reason against the pending entry before any price is known; TRADED without one."""
+    plan, position, order, slot = ticket.plan, ticket.position, ticket.order, ticket.slot
     long, waits = order.pending & codes.ENTER_LONG != 0, order.pending & EXIT_WAITS != 0
     against = position.side != 0 and (position.side > 0) != long
     reverses = against and waits and plan.reverse  # the position it would close waits (rule 22)
@@ -1069,9 +1102,23 @@ def refusal(position: Struct, order: Struct, slot: Struct, work: Struct, plan: S
         return codes.OUTSIDE_SESSION
     if reverses:
         return codes.CIRCUIT
-    if position.side == 0 and work.open >= plan.max_positions:
-        return codes.POSITION_LIMIT
-    return codes.TRADED
+    if position.side != 0:
+        return codes.TRADED
+    if are_entries_used_up(ticket.account, position, plan):
+        return codes.ENTRY_LIMIT
+    if position.cooling > 0:
+        return codes.COOLDOWN
+    return codes.POSITION_LIMIT if ticket.work.open >= plan.max_positions else codes.TRADED
+
+
+@step
+def are_entries_used_up(account: Struct, position: Struct, plan: Struct) -> bool:
+    """Return whether as many positions as allowed were opened today, in all or in this symbol (rule
+    8).
+    """
+    opened = position.opened if position.entry_day == account.day else 0
+    of_day = 0 < plan.max_entries_a_day <= account.entries_today
+    return bool(of_day or 0 < plan.max_entries_a_symbol <= opened)
 
 
 @step
@@ -1164,6 +1211,8 @@ def open_position(ticket: Ticket, side: float, price: float, lots: float) -> Non
         position.side, position.average, position.quantity = side, price, quantity
         position.locked, position.charges, position.extreme = locked, fee, price
         position.stop, position.target, position.trailed = np.nan, np.nan, 0
+        position.opened = 1 + (position.opened if position.entry_day == account.day else 0)
+        account.entries_today += 1
         position.entry_time, position.entry_day = ticket.work.time, account.day
         position.entries, position.bars = 1, 0
         for i in range(4):
@@ -1310,6 +1359,10 @@ def leave(ticket: Ticket, exit_: Exit, items: Paise, time: int) -> None:
     trade.exit_price, trade.gross = exit_.price, gross
     trade.value = position.average * exit_.quantity * contract.multiplier
     trade.charges = position.charges + fee
+    if ticket.plan.cooldown > 0 and not (
+        ticket.plan.cools_after_loss and gross - trade.charges >= -codes.DUST
+    ):
+        position.cooling = ticket.plan.cooldown + 1
     position.side, position.quantity, position.locked = 0.0, 0.0, 0.0
     position.close, position.time, position.day = 0.0, 0, 0
 

@@ -19,6 +19,7 @@ EXIT_REASONS = (
     "stopped",
     "expiry",
     "expiry_close",
+    "daily_profit_limit",
 )
 REJECTIONS = (
     "position_limit",
@@ -32,7 +33,12 @@ REJECTIONS = (
     "stale_data",
     "after_session",
     "circuit",
+    "daily_profit_limit",
+    "entry_limit",
+    "cooldown",
 )
+OPTIONAL_REJECTIONS = frozenset({"daily_profit_limit", "entry_limit", "cooldown"})
+"""A result has them only if its strategy sets the field that causes them."""
 REDUCTIONS = ("max_position_size", "cash", "volume")
 """What makes an entry smaller than its sizing asks for."""
 WAITS = ("exits", "bars")

@@ -56,14 +56,16 @@ ACCOUNT_STATE = np.dtype(
         ("waited", "i8", (len(WAITS),)),  # exits for a locked price (rule 22)
         ("day", "i4"),
         ("status", "i2"),
-        ("halted", "i2"),  # the daily loss was at its limit today
+        ("halted", "i2"),  # the day's loss or profit was at its limit: a number of `codes`
         ("blocked", "i2"),  # entries, from outside: 1 + the number of the rejection, 0 for none
+        ("entries_today", "i4"),  # positions opened on `day`
     ]
 )
 POSITION = np.dtype(
     # One for each slot: its instrument and the source of its signals. Today every instrument of a
     # run has one slot and its own signals. A missing level is NaN, so that every comparison with it
-    # is false. If `side` is 0 only the first two fields have a meaning.
+    # is false. If `side` is 0, `source`, `instrument`, `entry_day`, `opened` and `cooling` alone
+    # have a meaning.
     [
         ("source", "i8"),  # `instrument_id`
         ("instrument", "i8"),
@@ -85,6 +87,8 @@ POSITION = np.dtype(
         ("entry_day", "i4"),  # the date of `entry_time` in Asia/Kolkata
         ("entries", "i2"),
         ("trailed", "u1"),  # the stop is where trailing put it
+        ("opened", "i4"),  # positions opened on `entry_day`
+        ("cooling", "i4"),  # bars, with the current one, in which nothing is entered after an exit
     ]
 )
 ORDER = np.dtype(
@@ -252,6 +256,11 @@ class Plan(NamedTuple):
     within_session: bool = False  # an entry is filled in the session of its signal, or not at all
     squares_off: bool = False  # nothing is held over night (rule 9)
     max_volume_share: float = 0.0  # of the volume of the bar that fills an entry; 0 is no limit
+    max_entries_a_day: int = 0  # positions opened on a date; 0 is no limit
+    max_entries_a_symbol: int = 0  # of them, in one symbol
+    cooldown: int = 0  # bars without an entry after the bar of an exit
+    cools_after_loss: bool = False  # only after a trade with a loss
+    max_daily_profit: float = np.inf
 
 
 PLAN = np.dtype([(name, type(value)) for name, value in Plan()._asdict().items()])

@@ -55,19 +55,24 @@ class Layout:
 
 _UNREADABLE: Final = "The engine has changed: it cannot read what it saved before."
 
-# Release 1.0.0 counted fewer reasons for refusing an entry; later ones follow them. It did not
-# count reduced entries, nor exits that waited.
-_NOT_IN_6: Final = frozenset({"reduced", "waited"})
-_ACCOUNT_6: Final = np.dtype(
-    [
-        ("rejected", "i8", (9,)) if field[0] == "rejected" else field
-        for field in ACCOUNT_STATE.descr
-        if field[0] not in _NOT_IN_6
-    ]
-)
+# Release 1.0.0 had no counts of entries, reduced ones or waiting exits, and no cooldown. It had
+# fewer reasons for refusing an entry; later ones follow them.
+_NOT_IN_6: Final = frozenset({"reduced", "waited", "entries_today", "opened", "cooling"})
+_LENGTHS_IN_6: Final = {"rejected": (9,)}
+
+
+def _as_in_6(record: StateRecord) -> StateRecord:
+    return np.dtype(
+        [
+            (name, kind, _LENGTHS_IN_6.get(name, *shape)) if shape else (name, kind)
+            for name, kind, *shape in record.descr
+            if name not in _NOT_IN_6
+        ]
+    )
+
 
 LAYOUT: Final = Layout(STATE_VERSION, ACCOUNT_STATE, (POSITION, ORDER))
-LAYOUT_6: Final = Layout(6, _ACCOUNT_6, (POSITION, ORDER))
+LAYOUT_6: Final = Layout(6, _as_in_6(ACCOUNT_STATE), (_as_in_6(POSITION), _as_in_6(ORDER)))
 
 
 def save(state: State) -> bytes:
@@ -82,8 +87,10 @@ def load(data: bytes, instruments: NDArray[np.int64]) -> State:
     if data.startswith(LAYOUT.header):
         account, positions, orders = LAYOUT.read(data)
     elif data.startswith(LAYOUT_6.header):
-        saved, positions, orders = LAYOUT_6.read(data)
-        account = _from_version_6(saved)
+        account, positions, orders = (
+            _from_version_6(*records)
+            for records in zip(LAYOUT_6.read(data), (ACCOUNT_STATE, POSITION, ORDER), strict=True)
+        )
     else:
         raise ForeignState(_UNREADABLE)
     if not np.array_equal(positions["instrument"], instruments):
@@ -91,9 +98,11 @@ def load(data: bytes, instruments: NDArray[np.int64]) -> State:
     return State(account, positions, orders.reshape(-1, ORDERS))
 
 
-def _from_version_6(saved: NDArray[Any]) -> NDArray[Any]:
-    account = np.zeros(1, ACCOUNT_STATE)
-    for name in set(ACCOUNT_STATE.names or ()) - {"rejected", *_NOT_IN_6}:
-        account[name] = saved[name]
-    account["rejected"][:, : saved["rejected"].shape[1]] = saved["rejected"]
-    return account
+def _from_version_6(saved: NDArray[Any], record: StateRecord) -> NDArray[Any]:
+    converted = np.zeros(len(saved), record)
+    for name in saved.dtype.names or ():
+        if name in _LENGTHS_IN_6:
+            converted[name][:, : saved[name].shape[1]] = saved[name]
+        else:
+            converted[name] = saved[name]
+    return converted

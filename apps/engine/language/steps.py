@@ -152,6 +152,26 @@ PositionSizing: TypeAlias = Annotated[
 ]
 
 
+class Cooldown(StrictModel):
+    """Candles of a symbol without an entry after one of its positions was closed."""
+
+    candles: Annotated[int, Field(ge=1, le=1000), Whole] = Field(
+        description=(
+            "The number of the symbol's candles after the candle of the exit in which it is"
+            " not entered again: 1 to 1000. Nights do not matter."
+        ),
+        examples=[6],
+    )
+    after: Maybe[Literal["exit", "loss"]] = Field(
+        None,
+        description=(
+            "`exit`: after every exit; `loss`: only after a trade that lost money, charges"
+            " included. Absent: `exit`."
+        ),
+        examples=["loss"],
+    )
+
+
 class RiskParameters(StrictModel):
     """Limits over all symbols, in rupees; `stopLoss` and `takeProfit` in percent."""
 
@@ -186,6 +206,35 @@ class RiskParameters(StrictModel):
             "The target in percent of the entry price; not used if exitConditions has one."
         ),
         examples=[3],
+    )
+    maxEntriesPerDay: Maybe[Annotated[int, Field(ge=1, le=1000), Whole]] = Field(
+        None,
+        description=(
+            "The maximum number of positions opened on one date, over all symbols: 1 to 1000."
+            " Adds do not count. Absent: no limit."
+        ),
+        examples=[3],
+    )
+    maxEntriesPerSymbol: Maybe[Annotated[int, Field(ge=1, le=1000), Whole]] = Field(
+        None,
+        description=(
+            "The maximum number of positions opened on one date in one symbol: 1 to 1000."
+            " Absent: no limit."
+        ),
+        examples=[1],
+    )
+    cooldown: Maybe[Cooldown] = Field(
+        None,
+        description="A pause in a symbol after an exit. Absent: none.",
+        examples=[{"candles": 6, "after": "loss"}],
+    )
+    maxDailyProfit: Maybe[Rupees] = Field(
+        None,
+        description=(
+            "The profit of a day in rupees that closes all positions at their next open and"
+            " blocks entries until the next session. Absent: no limit."
+        ),
+        examples=[25_000],
     )
     riskRewardRatio: Maybe[Ratio] = Field(
         None,

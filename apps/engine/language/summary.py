@@ -294,9 +294,26 @@ def _limits(risk: RiskParameters) -> Pairs:
         " is opened before the next session."
     )
     yield "maxDailyLoss", text
+    if risk.maxDailyProfit is not None:
+        text = (
+            f"After a profit of {_rupees(risk.maxDailyProfit)} in a day all positions are closed,"
+            " and none is opened before the next session."
+        )
+        yield "maxDailyProfit", text
     most = risk.maxOpenPositions
     positions = "1 position is" if most == 1 else f"{most} positions are"
     yield "maxOpenPositions", f"At most {positions} open at the same time."
+    if risk.maxEntriesPerDay is not None:
+        opened = _counted(risk.maxEntriesPerDay, "position")
+        yield "maxEntriesPerDay", f"It opens at most {opened} a day."
+    if risk.maxEntriesPerSymbol is not None:
+        opened = _counted(risk.maxEntriesPerSymbol, "position")
+        yield "maxEntriesPerSymbol", f"It opens at most {opened} a day in a symbol."
+    if risk.cooldown is not None:
+        candles = _counted(risk.cooldown.candles, "candle")
+        exits = "an exit with a loss" if risk.cooldown.after == "loss" else "an exit"
+        text = f"After {exits} nothing enters the symbol in that candle and the next {candles}."
+        yield "cooldown", text
     if risk.stopLoss is None:
         text = "The risk limits have no stop loss of their own."
     else:

@@ -9,6 +9,7 @@ from apps.engine.kernel.records import Plan, State
 from apps.engine.lazy import lazy_names
 from apps.engine.live.rows import BarSnapshot, ContractTerms
 from apps.engine.live.state import (
+    HALTED_BY_LOSS,
     OPENED,
     SignalBits,
     drop_pending_entry,
@@ -32,6 +33,7 @@ else:
     )
 
 __all__ = [
+    "HALTED_BY_LOSS",
     "OPENED",
     "BarSnapshot",
     "BlockReason",

@@ -12,6 +12,9 @@ from apps.engine.language.strategy import Strategy
 OPENED: Final = codes.OPEN
 """The reason of a FILL record that opened a position or added to it."""
 
+HALTED_BY_LOSS: Final = codes.HALTED_BY_LOSS
+"""The value of `halted` in an ACCOUNT record once the loss of the day has reached its limit."""
+
 
 class SignalBits:
     """The bits of a signal and of a pending order, `pending` of an ORDER record.

@@ -3,7 +3,14 @@
 Other apps import only these names.
 """
 
-from apps.engine.kernel.reasons import CHARGE_KINDS, EXIT_REASONS, REDUCTIONS, REJECTIONS, WAITS
+from apps.engine.kernel.reasons import (
+    CHARGE_KINDS,
+    EXIT_REASONS,
+    OPTIONAL_REJECTIONS,
+    REDUCTIONS,
+    REJECTIONS,
+    WAITS,
+)
 from apps.engine.kernel.records import CURVE, TRADE, Array
 from apps.engine.results.benchmark import buy_and_hold
 from apps.engine.results.breakdowns import (
@@ -53,6 +60,7 @@ __all__ = [
     "METRICS",
     "MONTHS",
     "MOST_PERIODS",
+    "OPTIONAL_REJECTIONS",
     "PATHS",
     "REDUCTIONS",
     "REJECTIONS",

@@ -24,7 +24,15 @@ THIN_SHARE = 0.1
 
 # Whether an exit, by its reason, is decided at a close and filled at the symbol's next open.
 _DECIDED_AT_A_CLOSE = np.isin(
-    EXIT_REASONS, ("signal", "opposite_signal", "max_holding", "daily_loss_limit", "stopped")
+    EXIT_REASONS,
+    (
+        "signal",
+        "opposite_signal",
+        "max_holding",
+        "daily_loss_limit",
+        "daily_profit_limit",
+        "stopped",
+    ),
 )
 # Whether no order in the bar makes the exit.
 _WITHOUT_ORDER = np.isin(EXIT_REASONS, ("end_of_data", "expiry"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -156,6 +157,11 @@ def plan_of(strategy: Strategy) -> Plan:
         within_session=ends_with_session(strategy),
         squares_off=squares_off(strategy),
         max_volume_share=(strategy.executionSettings.maxVolumeShare or 0.0) / 100,
+        max_entries_a_day=risk.maxEntriesPerDay or 0,
+        max_entries_a_symbol=risk.maxEntriesPerSymbol or 0,
+        cooldown=risk.cooldown.candles if risk.cooldown else 0,
+        cools_after_loss=risk.cooldown is not None and risk.cooldown.after == "loss",
+        max_daily_profit=inf if risk.maxDailyProfit is None else risk.maxDailyProfit,
     )
     plan = _with_size(plan, sizing)
     plan = _with_stop(plan, exits.stopLoss, risk.stopLoss)

@@ -154,7 +154,7 @@ def result_of(
         fills=fills,
         performance=performance(
             result_data,
-            rejected=simulation.rejected,
+            rejected=rejected_signals(strategy, simulation),
             reduced=simulation.reduced,
             waited=simulation.waited,
             paid=simulation.paid,
@@ -162,6 +162,17 @@ def result_of(
         receipt=receipt(strategy, data, schedule, hashes, capital=capital, seed=seed, notes=notes),
         candle_series=hashes,
     )
+
+
+def rejected_signals(strategy: Strategy, simulation: Simulation) -> dict[str, int]:
+    """Return the counts by reason, without reasons of fields that the strategy does not set."""
+    risk = strategy.riskParameters
+    are_set = {
+        "daily_profit_limit": risk.maxDailyProfit is not None,
+        "entry_limit": bool(risk.maxEntriesPerDay or risk.maxEntriesPerSymbol),
+        "cooldown": risk.cooldown is not None,
+    }
+    return {name: n for name, n in simulation.rejected.items() if are_set.get(name, True)}
 
 
 def charged(strategy: Strategy, schedule: Schedule) -> Schedule:

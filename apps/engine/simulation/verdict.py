@@ -32,8 +32,11 @@ CERTAIN = (
     "unknown_ranges",
     "position_held",
     "daily_loss_limit",
+    "daily_profit_limit",
     "after_session",
     "outside_session",
+    "entry_limit",
+    "cooldown",
     "position_limit",
     "end_of_data",
     "ruined",
@@ -45,7 +48,9 @@ CERTAIN = (
 UNCERTAIN = "not_traded"
 """One of the reasons that the result counted, and it does not say which."""
 
-_AT_AN_OPEN = frozenset({"opposite_signal", "signal", "max_holding", "daily_loss_limit"})
+_AT_AN_OPEN = frozenset(
+    {"opposite_signal", "signal", "max_holding", "daily_loss_limit", "daily_profit_limit"}
+)
 """Why a position is closed before the entries of the same row are looked at (rule 2)."""
 SQUARES_OFF = AFTER_SQUARE_OFF | LAST_OF_SESSION
 _STOPS = frozenset({"stop_loss", "trailing_stop"})
@@ -64,8 +69,8 @@ class StoredResult(NamedTuple):
 
 class SignalBar(NamedTuple):
     """The bar of a signal: the index of its symbol, its start, its flags, the start of its symbol's
-    next bar (None without one), the flags of that one, its open, and the sides with an order that
-    it reaches.
+    next bar (None without one), the flags of that one, its open, the sides with an order that it
+    reaches, and the starts of all bars of its symbol.
     """
 
     symbol: int
@@ -75,6 +80,7 @@ class SignalBar(NamedTuple):
     next_flag: int
     next_open: float
     reached: Set[Side]
+    times: NDArray[np.int64]
 
 
 class Verdict(NamedTuple):
@@ -127,6 +133,10 @@ def verdict(
         return Verdict("position_held", side, held)
     if bar.next_flag & AFTER_SQUARE_OFF:
         return Verdict("outside_session", side)
+    if _is_entry_limit_reached(strategy, result.trades, bar, bar.next_time):
+        return Verdict("entry_limit", side)
+    if _is_cooling(strategy, result.trades, bar, bar.next_time):
+        return Verdict("cooldown", side)
     if _others_held(result.trades, bar, bar.next_time) >= strategy.riskParameters.maxOpenPositions:
         return Verdict("position_limit", side)
     if side in bar.reached and bar.next_flag & (LOCKED_UP if side == "long" else LOCKED_DOWN):
@@ -140,8 +150,8 @@ def verdict(
 def _after_session(
     strategy: Strategy, bar: SignalBar, side: Side, result: StoredResult, until: int
 ) -> Verdict:
-    """Return the verdict on an entry after the end of its session (rule 9); a breach until then
-    drops it.
+    """Return the verdict on an entry after the end of its session (rule 9); a limit of the day that
+    is reached until then drops it.
     """
     return (
         _dropped(strategy, bar, side, result, until)
@@ -153,12 +163,47 @@ def _after_session(
 def _dropped(
     strategy: Strategy, bar: SignalBar, side: Side, result: StoredResult, until: int
 ) -> Verdict | None:
-    """Return the verdict on an entry that a breach of the daily loss before `until` drops, if there
-    is one (rule 8).
+    """Return the verdict on an entry that a limit of the day, reached before `until`, drops, if
+    there is one (rule 8).
     """
-    if not _was_halted(result, bar, until, limit=strategy.riskParameters.maxDailyLoss):
+    limit = _limit_reached(strategy, bar, result, until)
+    if limit is None:
         return None
-    return _ignored(strategy, bar, side, result) or Verdict("daily_loss_limit", side)
+    return _ignored(strategy, bar, side, result) or Verdict(limit, side)
+
+
+def _is_entry_limit_reached(
+    strategy: Strategy, trades: Array, bar: SignalBar, next_time: int
+) -> bool:
+    """Return whether as many positions as allowed were opened on the day before this entry's turn
+    (rule 8).
+    """
+    risk = strategy.riskParameters
+    if not (risk.maxEntriesPerDay or risk.maxEntriesPerSymbol):
+        return False
+    midnight = day_start(ist_day(np.array([next_time])))[0]
+    earlier = (trades["entry_time"] >= midnight) & (trades["entry_time"] < next_time)
+    earlier |= (trades["entry_time"] == next_time) & (trades["symbol"] < bar.symbol)
+    of_symbol = earlier & (trades["symbol"] == bar.symbol)
+    return bool(
+        0 < (risk.maxEntriesPerDay or 0) <= np.count_nonzero(earlier)
+        or 0 < (risk.maxEntriesPerSymbol or 0) <= np.count_nonzero(of_symbol)
+    )
+
+
+def _is_cooling(strategy: Strategy, trades: Array, bar: SignalBar, next_time: int) -> bool:
+    """Return whether the entry was in the cooldown after an exit of its symbol (rule 8)."""
+    cooldown = strategy.riskParameters.cooldown
+    if cooldown is None:
+        return False
+    exits = (trades["symbol"] == bar.symbol) & (trades["entry_time"] <= bar.time)
+    exits &= (trades["exit_time"] <= next_time) & ~_left_for({"end_of_data"}, trades)
+    if cooldown.after == "loss":
+        exits &= trades["gross"] - trades["charges"] < -DUST
+    bars = np.searchsorted(bar.times, next_time) - np.searchsorted(
+        bar.times, trades["exit_time"][exits]
+    )
+    return bool((bars <= cooldown.candles).any())
 
 
 def _possible(
@@ -277,17 +322,25 @@ def _others_perhaps_held(trades: Array, bar: SignalBar, next_time: int) -> int:
     return len(np.unique(trades["symbol"][perhaps]))
 
 
-def _was_halted(result: StoredResult, bar: SignalBar, next_time: int, *, limit: float) -> bool:
-    """Return whether the loss of a day reached the limit at a close from the beginning of the bar's
-    day to the last one before its next bar (rule 8).
+def _limit_reached(
+    strategy: Strategy, bar: SignalBar, result: StoredResult, next_time: int
+) -> str | None:
+    """Return the limit that the result of a day reached first, at a close from the beginning of the
+    bar's day to the last one before its next bar (rule 8).
     """
     time, equity = result.curve["time"], result.curve["equity"]
     day = ist_day(time)
     begins = np.flatnonzero(np.diff(day, prepend=day[0] - 1))
     marks = np.concatenate([[result.capital], equity])[begins]  # the last before each day
-    losses = np.repeat(marks, np.diff(begins, append=len(day))) - equity
-    today = day >= ist_day(np.array([bar.time]))[0]
-    return bool((today & (time < next_time) & (losses >= limit - DUST)).any())
+    gains = equity - np.repeat(marks, np.diff(begins, append=len(day)))
+    risk = strategy.riskParameters
+    most = np.inf if risk.maxDailyProfit is None else risk.maxDailyProfit
+    reached = (-gains >= risk.maxDailyLoss - DUST) | (gains >= most - DUST)
+    reached &= (day >= ist_day(np.array([bar.time]))[0]) & (time < next_time)
+    first = _first(reached)
+    if first is None:
+        return None
+    return "daily_loss_limit" if gains[first] < 0 else "daily_profit_limit"
 
 
 def _first(chosen: Array) -> int | None:

@@ -6,6 +6,7 @@ from datetime import date, datetime
 from decimal import Decimal
 
 from apps.core.times import day_in_india
+from apps.engine.live import HALTED_BY_LOSS
 from apps.trading.booking.step_result import BarStep
 from apps.trading.models import DailyLoss, Run, queries
 from apps.trading.models.money import ZERO, rupees
@@ -80,7 +81,7 @@ def _earlier_breaches(losses: Sequence[LossOfDay]) -> set[tuple[str, date]]:
 def _has_breached(step: BarStep) -> bool:
     before, after = step.before.account[0], step.state.account[0]
     was_halted = bool(before["halted"]) and before["day"] == after["day"]
-    return bool(after["halted"]) and not was_halted
+    return bool(after["halted"] == HALTED_BY_LOSS) and not was_halted
 
 
 def _event(loss: LossOfDay) -> EventPayload:

@@ -29,7 +29,8 @@ EngineRecord = Any  # a NumPy record
 # for them.
 EXTERNAL_REASONS: Final = frozenset(EntryBlock)
 # Reasons for rejecting a signal at its own close; all others arise at an open.
-CLOSE_REASONS: Final = EXTERNAL_REASONS | {"both_sides", "daily_loss_limit", "after_session"}
+_DAILY_LIMITS: Final = {"daily_loss_limit", "daily_profit_limit"}
+CLOSE_REASONS: Final = EXTERNAL_REASONS | _DAILY_LIMITS | {"both_sides", "after_session"}
 EXPIRED: Final = "expiry"
 LONG_EXITS: Final = SignalBits.CLOSE_LONG | SignalBits.EXIT_LONG
 SHORT_EXITS: Final = SignalBits.CLOSE_SHORT | SignalBits.EXIT_SHORT
@@ -262,7 +263,7 @@ def _is_of_close(step: BarStep, index: int, reason: str) -> bool:
     waiting = step.state.orders[index, 0]["pending"]
     if not signal or signal & int(waiting) or reason not in CLOSE_REASONS:
         return False
-    is_certain = reason in {"both_sides", "daily_loss_limit"}
+    is_certain = reason == "both_sides" or reason in _DAILY_LIMITS
     return is_certain or not _is_idle(step, index, signal)
 
 

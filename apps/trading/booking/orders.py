@@ -25,6 +25,7 @@ from apps.trading.models.queries import execute_columns
 CANCEL_REASONS: Final = EXTERNAL_REASONS | {
     "limit_not_reached",
     "daily_loss_limit",
+    "daily_profit_limit",
     "after_session",
 }
 # The reason of an order that its owner, or the end of its contract, cancelled.

@@ -38,9 +38,20 @@ def random_steps(rng: random.Random, symbols: Sequence[str], timeframe: str) -> 
             "maxPositionSize": rng.choice([40_000, 250_000]),
             "maxDailyLoss": rng.choice([400, 2_500, 100_000]),
             "maxOpenPositions": rng.randint(1, 3),
+            **_limits(rng),
         },
         "executionSettings": settings,
     }
+
+
+def _limits(rng: random.Random) -> dict[str, Any]:
+    limits: dict[str, Any] = {
+        "maxEntriesPerDay": rng.choice([1, 3]),
+        "maxEntriesPerSymbol": rng.choice([1, 2]),
+        "cooldown": rng.choice([{"candles": 1}, {"candles": 6, "after": "loss"}]),
+        "maxDailyProfit": rng.choice([400, 2_500]),
+    }
+    return {name: value for name, value in limits.items() if rng.random() < 0.2}
 
 
 def _condition(rng: random.Random, timeframe: str) -> dict[str, Any]:

@@ -211,6 +211,7 @@ def _bar(candle: _Candle) -> SignalBar:
         int(flags[after]) if after < len(flags) else 0,
         float(opens[after]) if after < len(opens) else math.nan,
         candle.at_bar.orders_reached,
+        time,
     )
 
 

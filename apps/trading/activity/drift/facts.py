@@ -26,7 +26,12 @@ class DifferenceKind(StrEnum):
     RISK = "risk"
 
 
-INTERVENTIONS: Final = frozenset(EntryBlock) | {"daily_loss_limit", "price_band", "cancelled"}
+INTERVENTIONS: Final = frozenset(EntryBlock) | {
+    "daily_loss_limit",
+    "daily_profit_limit",
+    "price_band",
+    "cancelled",
+}
 
 
 class CandleRecord(NamedTuple):
