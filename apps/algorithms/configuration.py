@@ -5,10 +5,10 @@ steps and warnings.
 """
 
 from collections.abc import Collection, Mapping
-from typing import Final, get_args
+from typing import Final
 
 from apps.core.errors import WITHHELD, Code, Fault, InvalidInput, ServiceError
-from apps.engine.language import ABSENT, BasicInfo, FieldError, Reading, read_strategy
+from apps.engine.language import FieldError, Reading, Strategy, read_strategy
 
 Configuration = dict[str, dict[str, object]]
 """All six objects of the five steps, by wire name."""
@@ -23,7 +23,7 @@ STEPS: Final[Mapping[str, str]] = {
 }
 """The wire name of each object of the five steps (the fifth has two), and its column."""
 
-STRATEGY_TYPES: Final[tuple[str, ...]] = get_args(BasicInfo.model_fields["strategyType"].annotation)
+STRATEGY_TYPES: Final = Strategy.TYPES
 
 
 class AlgorithmIncomplete(ServiceError):
@@ -65,6 +65,6 @@ def to_fault(fault: FieldError) -> Fault:
     return Fault(
         field=fault.field,
         message=fault.message.removeprefix(f"{fault.field} "),
-        value=WITHHELD if fault.value is ABSENT else fault.value,
+        value=fault.value if fault.has_value else WITHHELD,
         allowed=fault.allowed,
     )

@@ -36,7 +36,6 @@ from apps.engine.language import (
     Strategy,
     read_strategy,
     step_changes,
-    strategy_warnings,
     summarize,
 )
 from apps.market.candles import SessionCoverage, coverage_until
@@ -531,5 +530,5 @@ def _warnings(
     calendars: Mapping[str, Sessions] | None = None,
 ) -> tuple[Fault, ...]:
     """Return the warnings of the strategy alone, then those of masters and market rules."""
-    by_itself = map(to_fault, strategy_warnings(complete))
+    by_itself = map(to_fault, complete.warnings)
     return (*by_itself, *warnings_of(complete, now=now, rule_set=rule_set, calendars=calendars))

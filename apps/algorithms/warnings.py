@@ -5,23 +5,11 @@ from datetime import date, datetime
 
 import numpy as np
 
+from apps.algorithms.configuration import to_fault
 from apps.core.errors import Fault
 from apps.core.times import INDIA, day_number
-from apps.engine import BEFORE_THE_CLOSE
 from apps.engine.candles import DAY, TIMEFRAMES, Sessions, Symbol
-from apps.engine.language import (
-    FixedAmount,
-    FixedQuantity,
-    PercentageOfEquity,
-    PercentageStop,
-    RiskBased,
-    Strategy,
-    TimeWindow,
-    seconds_of_day,
-    singles_by_path,
-    volume_operands,
-)
-from apps.engine.results import rupees_text
+from apps.engine.language import Strategy
 from apps.market.rulebook import (
     CONTRACT_EXPIRED,
     DEFAULT_BROKER,
@@ -57,7 +45,8 @@ def warnings_of(
         yield from _square_offs_out_of_session(strategy, calendars, today)
         yield from _windows_at_the_end(strategy, calendars, today)
     yield from _less_than_lots(strategy, rule_set, verdicts, today)
-    yield from _more_than_allowed(strategy)
+    if strategy.size_warning is not None:
+        yield to_fault(strategy.size_warning)
     yield from _unknown_broker(strategy, rule_set)
     yield from _delivery_shorts(strategy, verdicts)
     yield from _volume_of_indexes(strategy, verdicts)
@@ -94,21 +83,11 @@ def _windows_at_the_end(
     A signal trades at the open of the next candle, and an intraday entry never waits for another
     session (engine rules 1 and 9).
     """
-    square_off = strategy.exitConditions.squareOffTime
-    conditions = strategy.entryConditions.conditions
-    windows = [
-        (path, window)
-        for path, window in singles_by_path("entryConditions.conditions", conditions)
-        if isinstance(window, TimeWindow)
-    ]
+    windows = list(strategy.entry_windows())
     for symbol, candles, closes in _candles_of_a_session(strategy, calendars, today):
-        end = closes
-        if square_off is not None:
-            end = min(end, seconds_of_day(square_off))
-        elif strategy.is_intraday:
-            end -= BEFORE_THE_CLOSE
+        end = strategy.last_entry(closes)
         for path, window in windows:
-            begin, to = seconds_of_day(window.from_), seconds_of_day(window.to)
+            begin, to = window.seconds
             starts = [start for start in candles if begin <= start < to]
             if not starts or starts[0] + candles.step < end:
                 continue
@@ -155,7 +134,7 @@ def _less_than_lots(
 ) -> Iterator[Fault]:
     """Warn of a quantity that is rounded down to zero lots (engine rule 6)."""
     sizing = strategy.positionSizing
-    if not isinstance(sizing, FixedQuantity):
+    if sizing.method != "fixed_quantity":
         return
     for verdict in verdicts:
         instrument = verdict.instrument
@@ -167,44 +146,6 @@ def _less_than_lots(
         if sizing.quantity < lot:
             message = f"{verdict.symbol} comes in lots of {lot:g}: every entry would be"
             yield Fault("positionSizing.quantity", f"{message} below_one_lot.", sizing.quantity)
-
-
-def _more_than_allowed(strategy: Strategy) -> Iterator[Fault]:
-    """Warn of a size that the largest position cuts from the first entry on (engine rule 6).
-
-    With a stop in points or average ranges beside one in percent, the tighter stop applies, and the
-    size is at least as large.
-    """
-    sizing, capital = strategy.positionSizing, strategy.executionSettings.initialCapital
-    limit, stop = strategy.riskParameters.maxPositionSize, _tightest_percentage(strategy)
-    share = f"of the initial capital of {rupees_text(capital)}"
-    match sizing:
-        case RiskBased(riskPercentage=percent) if stop is not None:
-            field, value, wanted = "riskPercentage", percent, capital * percent / stop
-            asked = f"A risk of {percent:g} % {share} at a stop of {stop:g} %"
-            left = f"an entry risks {limit * stop / capital:.3g} % at most"
-        case PercentageOfEquity(percentage=percent):
-            field, value, wanted = "percentage", percent, capital * percent / 100
-            asked = f"An entry of {percent:g} % {share}"
-            left = f"an entry is {limit / capital * 100:.3g} % at most"
-        case FixedAmount(amount=wanted):
-            field, value, asked, left = "amount", wanted, "An entry", "each is cut to that"
-        case _:
-            return
-    if round(wanted) > round(limit):
-        message = (
-            f"{asked} asks for {rupees_text(wanted)}, and maxPositionSize allows"
-            f" {rupees_text(limit)}: {left}. Lower {field} or raise maxPositionSize."
-        )
-        yield Fault(f"positionSizing.{field}", message, value)
-
-
-def _tightest_percentage(strategy: Strategy) -> float | None:
-    """Return the nearest of the stops in percent of the entry price."""
-    stop, percent = strategy.exitConditions.stopLoss, strategy.riskParameters.stopLoss
-    if not isinstance(stop, PercentageStop):
-        return percent
-    return stop.percentage if percent is None else min(stop.percentage, percent)
 
 
 def _unknown_broker(strategy: Strategy, rule_set: RuleSet) -> Iterator[Fault]:
@@ -239,7 +180,7 @@ def _volume_of_indexes(strategy: Strategy, verdicts: Sequence[SymbolCheck]) -> I
     indexes = [verdict.symbol for verdict in verdicts if verdict.type == "index"]
     if not indexes:
         return
-    for path, operand in volume_operands(strategy):
+    for path, operand in strategy.volume_operands():
         message = (
             f"{operand.type} reads the volume, and an index has none of its own. Without it a"
             f" condition on {operand.type} is never true: {', '.join(indexes)}."

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from apps.engine.simulation.charges import NO_CHARGES, ChargeRow, Schedule
     from apps.engine.simulation.circuits import CLOSE_DAYS, may_be_locked
     from apps.engine.simulation.explain import Finding, SideFound
-    from apps.engine.simulation.plan import BEFORE_THE_CLOSE, NEVER, Contract
+    from apps.engine.simulation.plan import NEVER, Contract
     from apps.engine.simulation.receipt import (
         UNTOLD_ENGINE_VERSION,
         CandleSeries,
@@ -74,7 +74,7 @@ else:
             "simulation.circuits": ["CLOSE_DAYS", "may_be_locked"],
             "simulation.explain": ["Finding", "SideFound"],
             "simulation.trade_levels": ["Levels"],
-            "simulation.plan": ["BEFORE_THE_CLOSE", "Contract", "NEVER"],
+            "simulation.plan": ["Contract", "NEVER"],
             "simulation.receipt": [
                 "CandleSeries",
                 "UNTOLD_ENGINE_VERSION",
@@ -108,7 +108,6 @@ else:
     )
 
 __all__ = [
-    "BEFORE_THE_CLOSE",
     "CERTAIN",
     "CLOSE_DAYS",
     "ENGINE_VERSION",

@@ -34,6 +34,10 @@ class FieldError:
     value: object = ABSENT
     allowed: tuple[object, ...] | None = None
 
+    @property
+    def has_value(self) -> bool:
+        return self.value is not ABSENT
+
 
 class InvalidStrategy(EngineError):
     """A field of a strategy has a wrong type, range, value or name."""

@@ -6,7 +6,7 @@ from typing import Any, Literal
 import numpy as np
 
 from apps.engine.candles import Candles
-from apps.engine.indicators.higher_timeframe import higher_timeframe_of
+from apps.engine.indicators.higher_timeframe import HigherTimeframe
 from apps.engine.kernel.codes import ENTER_LONG, ENTER_SHORT
 from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.language.strategy import Strategy, parse
@@ -38,7 +38,7 @@ def walk(n: int) -> Candles:
 
 
 def symbol_series(candles: Candles) -> SymbolSeries:
-    longer = higher_timeframe_of(candles, "5m", candles, "1h", None)
+    longer = HigherTimeframe.of(candles, "5m", candles, "1h", None)
     return SymbolSeries("NSE:TEST", candles, candles, np.empty(0, np.uint8), {"1h": longer})
 
 

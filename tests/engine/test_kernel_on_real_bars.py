@@ -17,7 +17,7 @@ from apps.engine.errors import InsufficientBars
 from apps.engine.kernel import records as r
 from apps.engine.kernel.codes import RUNNING
 from apps.engine.kernel.kernel import run
-from apps.engine.language.strategy import Strategy, higher_timeframe_warmups, parse
+from apps.engine.language.strategy import Strategy, parse
 from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.simulation.charges import ChargeRow
 from apps.engine.simulation.plan import plan_of, terms_of
@@ -106,7 +106,7 @@ def history_for(strategy: Strategy, loaded: ImportedSeries) -> History:
     used = candles.select(in_session(candles.time, timeframe, sessions))
     longer = {
         name: resample(used, timeframe, name, sessions)
-        for name in higher_timeframe_warmups(strategy)
+        for name in strategy.higher_timeframe_warmups
     }
     return History(loaded.symbol, candles, sessions, higher_timeframes=longer)
 

@@ -12,7 +12,6 @@ import pytest
 from apps.engine.candles import TIMEFRAMES, WARMUP_BARS, Candles, block_id, block_start, ist_day
 from apps.engine.candles.candles import frozen
 from apps.engine.candles.resampling import resample
-from apps.engine.indicators import higher_timeframe
 from apps.engine.indicators.higher_timeframe import HigherTimeframe
 from apps.engine.kernel import codes as c
 from apps.engine.kernel import kernel as k
@@ -170,7 +169,7 @@ def higher_timeframes_seen(
 ) -> dict[str, HigherTimeframe]:
     """Return the longer candles closed by the bars known now, as a live run has them."""
     return {
-        name: higher_timeframe.higher_timeframe_of(seen, timeframe, candles, name, None)
+        name: HigherTimeframe.of(seen, timeframe, candles, name, None)
         for name, candles in longer_candles(known, timeframe).items()
     }
 

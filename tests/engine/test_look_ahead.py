@@ -9,11 +9,10 @@ import pytest
 from apps.engine.candles import Candles
 from apps.engine.candles.resampling import resample
 from apps.engine.evidence.look_ahead import CUTS, SHUFFLED_FUTURES, LookAhead, look_ahead_of
-from apps.engine.indicators.higher_timeframe import HigherTimeframe, higher_timeframe_of
+from apps.engine.indicators.higher_timeframe import HigherTimeframe
 from apps.engine.indicators.series import Series, Table, over
 from apps.engine.language.strategy import Strategy
 from apps.engine.signals import columns
-from apps.engine.simulation import timeline
 from apps.engine.simulation.timeline import History
 from tests.benchmarks.random_candles import session_bars
 from tests.engine.evidence_inputs import evidence_on
@@ -93,11 +92,13 @@ def test_ranges_longer_timeframes_and_many_symbols_are_looked_at() -> None:
 def test_a_longer_candle_that_counts_before_it_is_closed_is_caught(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    aligned = HigherTimeframe.of
+
     def early(*arguments: Any) -> HigherTimeframe:
-        higher = higher_timeframe_of(*arguments)
+        higher = aligned(*arguments)
         return higher._replace(seen=np.minimum(higher.seen + 1, len(higher.candles) - 1))
 
-    monkeypatch.setattr(timeline, "higher_timeframe_of", early)
+    monkeypatch.setattr(HigherTimeframe, "of", early)
     assert looked(LONGER, longer=("15m",)).changed
 
 

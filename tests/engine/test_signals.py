@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from apps.engine.candles import WARMUP_BARS, Candles, block_id, block_start, start_of_block
 from apps.engine.candles.resampling import bar_ends, resample
 from apps.engine.candles.sessions import Regime, Sessions
-from apps.engine.indicators.higher_timeframe import HigherTimeframe, higher_timeframe_of
+from apps.engine.indicators.higher_timeframe import HigherTimeframe
 from apps.engine.kernel.codes import (
     CLOSE_LONG,
     CLOSE_SHORT,
@@ -567,7 +567,7 @@ def longer_candles(candles: Candles, timeframe: str, longer: str) -> Candles:
 def seen_in(
     candles: Candles, timeframe: str, longer: str, known: Candles
 ) -> dict[str, HigherTimeframe]:
-    return {longer: higher_timeframe_of(candles, timeframe, known, longer, HOURS)}
+    return {longer: HigherTimeframe.of(candles, timeframe, known, longer, HOURS)}
 
 
 def test_a_longer_timeframe_is_read_from_the_array_of_its_own_block() -> None:

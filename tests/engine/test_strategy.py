@@ -10,15 +10,7 @@ from hypothesis import strategies as st
 from apps.engine.errors import FieldError, IncompleteStrategy, InvalidStrategy
 from apps.engine.language import validation_errors
 from apps.engine.language.conditions import IndicatorValue
-from apps.engine.language.strategy import (
-    STEP_NAMES,
-    Strategy,
-    higher_timeframe_warmups,
-    parse,
-    read_strategy,
-    strategy_warnings,
-    warmup_bars,
-)
+from apps.engine.language.strategy import STEP_NAMES, Strategy, parse, read_strategy
 from tests.engine.configurations import CROSS, RSI_ABOVE_50, complete, entering, without
 
 FIRST = "entryConditions__conditions__0"
@@ -519,7 +511,7 @@ def test_conditions_in_a_group_are_validated_like_any_other() -> None:
     assert lacking(entering(nested(2))) == [inside.removesuffix("[1]")]
     untold = {"conditions": [{"operator": "bogus"}]}
     assert read_strategy(entering(untold)).errors[0].field.endswith("[0].conditions[0].operator")
-    assert warmup_bars(parse(entering(nested(3, CROSS)))) == 21
+    assert parse(entering(nested(3, CROSS))).warmup_bars == 21
 
 
 def test_pattern_names_come_from_talib() -> None:
@@ -533,7 +525,7 @@ def test_pattern_names_come_from_talib() -> None:
         assert (error.field, error.value) == (f"entryConditions.conditions[0].{field}", value)
         assert error.allowed
     assert only_error(entering(star | {"value": 1})).field.endswith("[0].value")
-    assert warmup_bars(parse(entering(star, confirmationCandles=3))) == 14
+    assert parse(entering(star, confirmationCandles=3)).warmup_bars == 14
 
 
 def test_a_timeframe_of_an_operand_is_longer_than_the_algorithms() -> None:
@@ -544,8 +536,8 @@ def test_a_timeframe_of_an_operand_is_longer_than_the_algorithms() -> None:
         return steps
 
     assert lacking(read_in("5m", "15m")) == []
-    assert higher_timeframe_warmups(parse(read_in("1d", "1w"))) == {"1w": 19}
-    assert warmup_bars(parse(read_in("5m", "1d"))) == 9
+    assert parse(read_in("1d", "1w")).higher_timeframe_warmups == {"1w": 19}
+    assert parse(read_in("5m", "1d")).warmup_bars == 9
     path = "entryConditions.conditions[0].conditions[0].indicator2.timeframe"
     for own, timeframe in (("15m", "15m"), ("1h", "5m"), ("1w", "1d")):
         error = only_error(read_in(own, timeframe))
@@ -572,11 +564,11 @@ def test_exit_conditions_are_validated_like_entry_conditions() -> None:
     daily: dict[str, Any] = RSI_ABOVE_50 | {
         "indicator": {"type": "RSI", "period": 30, "timeframe": "1d"}
     }
-    assert higher_timeframe_warmups(parse(leaving(daily))) == {"1d": 30}
+    assert parse(leaving(daily)).higher_timeframe_warmups == {"1d": 30}
     daily["indicator"]["timeframe"] = "5m"
     assert only_error(leaving(daily)).field == f"{path}.indicator.timeframe"
     slow = CROSS | {"indicator2": {"type": "SMA", "period": 80}}
-    assert warmup_bars(parse(leaving(slow))) == 80
+    assert parse(leaving(slow)).warmup_bars == 80
     steps = complete(exitConditions={"conditions": [CROSS] * 21})
     assert only_error(steps).field == "exitConditions.conditions"
 
@@ -711,7 +703,7 @@ def test_a_large_value_is_reported_too(value: object) -> None:
 
 
 def warned(steps: dict[str, Any]) -> list[str]:
-    return [error.field for error in strategy_warnings(parse(steps))]
+    return [error.field for error in parse(steps).warnings]
 
 
 @pytest.mark.parametrize(
@@ -854,7 +846,7 @@ def test_an_indicator_beside_itself_is_a_warning(
 ) -> None:
     other = ITSELF["indicator2"] | changes  # type: ignore[operator]  # a dict
     steps = entering(ITSELF | {"operator": operator, "indicator2": other})
-    messages = [error.message for error in strategy_warnings(parse(steps))]
+    messages = [error.message for error in parse(steps).warnings]
     assert len(messages) == (outcome is not None)
     assert all(str(outcome) in message for message in messages)
 
@@ -899,7 +891,7 @@ def test_an_exchange_that_no_symbol_names_is_a_warning(
     ],
 )
 def test_warm_up_is_the_longest_any_part_needs(steps: dict[str, Any], bars: int) -> None:
-    assert warmup_bars(parse(steps)) == bars
+    assert parse(steps).warmup_bars == bars
 
 
 def test_lists_far_too_long_do_not_make_answers_far_too_long() -> None:
@@ -955,7 +947,7 @@ def test_a_value_that_an_indicator_never_has_is_a_warning(
         "operator": operator,
         "value": value,
     }
-    messages = strategy_warnings(parse(entering(condition)))
+    messages = parse(entering(condition)).warnings
     assert [error.field for error in messages] == ["entryConditions.conditions[0].value"] * bool(
         expected
     )

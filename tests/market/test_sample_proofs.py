@@ -17,7 +17,7 @@ from apps.console.describing.bundled_strategies import STRATEGIES, GalleryStrate
 from apps.core.times import day_in_india
 from apps.engine.candles import Candles, ist_day
 from apps.engine.candles.resampling import resample
-from apps.engine.language.strategy import Strategy, higher_timeframe_warmups, parse
+from apps.engine.language.strategy import Strategy, parse
 from apps.engine.simulation.simulate import simulate
 from apps.market.importers import ImportOptions, read_one_series
 from apps.market.importers.generated_sample import samples
@@ -156,12 +156,12 @@ def _result(strategy: Strategy, bars: Mapping[Series, Candles]) -> tuple[float, 
     rules = bundled_market_rules(strategy, first=first, last=last)
     candles, *longer = (
         held if name == source else resample(held, source, name, rules.sessions(symbol))
-        for name in (timeframe, *higher_timeframe_warmups(strategy))
+        for name in (timeframe, *strategy.higher_timeframe_warmups)
     )
     start, end = int(candles.time[0]), int(candles.time[-1]) + 1
     history = replace(
         symbol_history(rules, symbol, candles, start=start),
-        higher_timeframes=dict(zip(higher_timeframe_warmups(strategy), longer, strict=True)),
+        higher_timeframes=dict(zip(strategy.higher_timeframe_warmups, longer, strict=True)),
     )
     result = simulate(strategy, [history], start=start, end=end, capital=CAPITAL)
     figures: Mapping[str, Any] = result.performance

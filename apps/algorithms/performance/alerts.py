@@ -9,6 +9,7 @@ from typing import Final, TypedDict
 
 ALERT_METRICS: Final = ("maxDrawdown", "profitFactor", "winRate")
 ACTIONS: Final = ("pause_algorithm", "send_notification")
+LARGEST_THRESHOLD: Final = 1e12
 
 
 class Alert(TypedDict):

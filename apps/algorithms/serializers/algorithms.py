@@ -20,7 +20,7 @@ from apps.algorithms.algorithm_names import MAX_NAME
 from apps.algorithms.configuration import STEPS, STRATEGY_TYPES
 from apps.algorithms.lifecycle import LISTED_STATUSES, AlgorithmStatus
 from apps.algorithms.performance import paper_performance
-from apps.algorithms.performance.alerts import ACTIONS
+from apps.algorithms.performance.alerts import ACTIONS, LARGEST_THRESHOLD
 from apps.algorithms.serializers import examples
 from apps.algorithms.serializers.schemas import step_refs
 from apps.algorithms.study_results import MOST_WALK_FORWARDS, with_engine_notes
@@ -45,7 +45,6 @@ from apps.core.api.resources import (
 from apps.engine.language import (
     BOTH,
     HIGHER_TIMEFRAMES,
-    LARGEST,
     LARGEST_OFFSET,
     PATTERNS,
     SOURCES,
@@ -511,7 +510,7 @@ class AlertSerializer(StrictSerializer):
     has_snake_case_sources = False
 
     threshold = NumberField(
-        min_value=0, max_value=LARGEST, help_text="The threshold in the metric's unit."
+        min_value=0, max_value=LARGEST_THRESHOLD, help_text="The threshold in the metric's unit."
     )
     action = ChoiceField(
         choices=ACTIONS,

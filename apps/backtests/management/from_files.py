@@ -6,7 +6,7 @@ from apps.backtests.running.histories import symbol_history, unadjusted_split_no
 from apps.core.times import day_in_india
 from apps.engine import LEAST_BARS, History, InsufficientBars
 from apps.engine.candles import TIMEFRAMES, Candles, Sessions, resample
-from apps.engine.language import Strategy, higher_timeframe_warmups
+from apps.engine.language import Strategy
 from apps.market.rulebook import MarketRules, bundled_market_rules
 from apps.market.services import CandleImport, InstrumentBars
 
@@ -29,7 +29,7 @@ def history_of_file(
     candles = _resample(loaded.timeframe, part, timeframe, sessions)
     longer = {
         name: _resample(loaded.timeframe, part, name, sessions)
-        for name in higher_timeframe_warmups(rules.strategy)
+        for name in rules.strategy.higher_timeframe_warmups
     }
     first = int(candles.time[0]) if start is None else start
     history = symbol_history(rules, part.symbol, candles, start=first)

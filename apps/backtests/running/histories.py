@@ -10,7 +10,6 @@ import numpy as np
 from apps.core.times import day_in_india, midnight
 from apps.engine import CLOSE_DAYS, UNDERLYING_DAYS, EngineError, History, Note, may_be_locked
 from apps.engine.candles import DAY, TIMEFRAMES, Candles, CandleTable, Symbol, start_of_block
-from apps.engine.language import higher_timeframe_warmups
 from apps.market.candles import (
     AdjustedCandles,
     find_split_candidates,
@@ -72,7 +71,7 @@ def _read(rules: MarketRules, symbol: str, *, start: int, end: int) -> History:
     history = symbol_history(rules, symbol, adjusted.candles, start=start)
     longer = {
         name: longer_candles(symbol, timeframe, name, start=start, end=end)
-        for name in higher_timeframe_warmups(rules.strategy)
+        for name in rules.strategy.higher_timeframe_warmups
     }
     ends = (priced.generated_until for priced in (adjusted, *longer.values()))
     return replace(

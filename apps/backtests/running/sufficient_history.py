@@ -12,12 +12,7 @@ from apps.backtests.running.range_coverage import last_session_days, past_days
 from apps.backtests.running.submissions import DateRange
 from apps.core.errors import Code, ServiceError
 from apps.engine import LEAST_BARS
-from apps.engine.language import (
-    Strategy,
-    higher_timeframe_of,
-    higher_timeframe_warmups,
-    warmup_bars,
-)
+from apps.engine.language import HigherTimeframe, Strategy
 from apps.engine.results import METRICS, SESSIONS_A_YEAR, WEEKS_A_YEAR, least_dates
 from apps.engine.studies import WalkForwardConfig, sessions_needed
 from apps.market.candles import (
@@ -80,7 +75,7 @@ def require_bars(strategy: Strategy, date_range: DateRange) -> None:
     An indicator that has its warm-up at a bar keeps it, so each timeframe is checked separately.
     Raises InsufficientHistory.
     """
-    basic, warmup = strategy.basicInfo, warmup_bars(strategy)
+    basic, warmup = strategy.basicInfo, strategy.warmup_bars
     for symbol, (before, stored) in insufficient_history(
         basic.symbols,
         basic.timeframe,
@@ -91,7 +86,7 @@ def require_bars(strategy: Strategy, date_range: DateRange) -> None:
     ):
         usable = max(min(stored, before + stored - warmup), 0)
         raise _insufficient_history(symbol, basic.timeframe, warmup, usable)
-    for timeframe, warmup in higher_timeframe_warmups(strategy).items():
+    for timeframe, warmup in strategy.higher_timeframe_warmups.items():
         for symbol in _symbols_to_inspect(strategy, timeframe, warmup, date_range):
             usable = _count_usable_bars(strategy, symbol, timeframe, warmup, date_range)
             if usable < LEAST_BARS:
@@ -168,7 +163,7 @@ def _count_usable_bars(
     own = strategy.basicInfo.timeframe
     bars = read_page(symbol, own, start=None, end=date_range.end, limit=LEAST_BARS).candles
     longer = longer_candles(symbol, own, timeframe, start=date_range.start, end=date_range.end)
-    seen = higher_timeframe_of(bars, own, longer.candles, timeframe, calendar_of(symbol)).seen
+    seen = HigherTimeframe.of(bars, own, longer.candles, timeframe, calendar_of(symbol)).seen
     return int(np.count_nonzero(seen >= warmup))
 
 

@@ -22,22 +22,22 @@ class HigherTimeframe(NamedTuple):
     candles: Candles
     seen: NDArray[np.int64]
 
+    @classmethod
+    def of(
+        cls, bars: Candles, timeframe: str, candles: Candles, longer: str, sessions: Sessions | None
+    ) -> HigherTimeframe:
+        """Return `candles` in the timeframe `longer`, aligned to `bars` of `timeframe`.
 
-def higher_timeframe_of(
-    bars: Candles, timeframe: str, candles: Candles, longer: str, sessions: Sessions | None
-) -> HigherTimeframe:
-    """Return `candles` in the timeframe `longer`, aligned to `bars` of `timeframe`.
-
-    A candle counts at a bar when it ends no later; a day counts from the next date on, a week from
-    the next Monday on.
-    """
-    if TIMEFRAMES[longer] >= DAY:
-        counts_from, moment = _next_day(candles.time, longer), bars.time
-    else:
-        counts_from = bar_ends(candles.time, longer, sessions)
-        moment = bar_ends(bars.time, timeframe, sessions)
-    seen = np.searchsorted(counts_from, moment, side="right") - 1
-    return HigherTimeframe(longer, candles, seen.astype(np.int64))
+        A candle counts at a bar when it ends no later; a day counts from the next date on, a week
+        from the next Monday on.
+        """
+        if TIMEFRAMES[longer] >= DAY:
+            counts_from, moment = _next_day(candles.time, longer), bars.time
+        else:
+            counts_from = bar_ends(candles.time, longer, sessions)
+            moment = bar_ends(bars.time, timeframe, sessions)
+        seen = np.searchsorted(counts_from, moment, side="right") - 1
+        return cls(longer, candles, seen.astype(np.int64))
 
 
 def _next_day(time: NDArray[np.int64], timeframe: str) -> NDArray[np.int64]:

@@ -21,6 +21,7 @@ from apps.engine.language.fields import (
     at_most,
     incomplete,
     refused,
+    seconds_of_day,
 )
 from apps.engine.language.operands import AnyIndicator
 
@@ -179,6 +180,11 @@ class TimeWindow(StrictModel):
     side: Maybe[Side] = _SIDE
     operands: ClassVar[Mapping[str, AnyIndicator]] = {}
     warmups: ClassVar[Warmups] = ()
+
+    @property
+    def seconds(self) -> tuple[int, int]:
+        """The start and the end, in seconds since midnight."""
+        return seconds_of_day(self.from_), seconds_of_day(self.to)
 
     @model_validator(mode="after")
     def _runs_forward(self) -> TimeWindow:

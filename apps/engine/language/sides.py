@@ -28,7 +28,6 @@ from apps.engine.language.conditions import (
     Single,
 )
 from apps.engine.language.exits import ExitConditions
-from apps.engine.language.fields import seconds_of_day
 from apps.engine.language.operands import Operand
 
 _OPPOSITE_OPERATOR = {
@@ -141,7 +140,7 @@ def _resolve(condition: Single, *, inverted: bool) -> Check:
         return _measure(condition, inverted=inverted)
     if condition.type == "candle_pattern":
         return _pattern(condition, inverted=inverted)
-    return Hours(seconds_of_day(condition.from_), seconds_of_day(condition.to))
+    return Hours(*condition.seconds)
 
 
 def _pattern(condition: CandlePattern, *, inverted: bool) -> PatternCheck:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import inf
-from typing import Final, Literal, NamedTuple
+from typing import ClassVar, Final, Literal, NamedTuple, get_args
 
 from pydantic import ConfigDict, Field, ValidationError
 
@@ -42,23 +42,31 @@ from apps.engine.language.exits import (
     PointsTarget,
     RiskRewardTarget,
 )
-from apps.engine.language.fields import StrictModel
+from apps.engine.language.fields import StrictModel, seconds_of_day
 from apps.engine.language.operands import Operand
 from apps.engine.language.sides import entry_check
 from apps.engine.language.steps import (
     BasicInfo,
     ExecutionSettings,
+    FixedAmount,
+    PercentageOfEquity,
     PositionSizing,
+    RiskBased,
     RiskParameters,
     VolatilityBased,
 )
 from apps.engine.language.validation_errors import MOST_ERRORS, field_errors
+from apps.engine.units import rupees_text
+
+BEFORE_THE_CLOSE: Final = 15 * 60
+"""Seconds before the session's close at which positions are squared off, unless said (rule 9)."""
 
 
 class Strategy(StrictModel):
     """The steps, by their names on the wire."""
 
     model_config = ConfigDict(defer_build=False)
+    TYPES: ClassVar[tuple[str, ...]] = get_args(BasicInfo.model_fields["strategyType"].annotation)
 
     basicInfo: BasicInfo
     positionSizing: PositionSizing = Field(description="The size of each entry.")
@@ -103,12 +111,91 @@ class Strategy(StrictModel):
             trail.atrPeriod if isinstance(trail, AtrTrail) and trail.enabled else 0,
         )
 
+    @property
+    def warmup_bars(self) -> int:
+        """The bars before the first one with known values for everything the strategy reads,
+        except longer timeframes.
+        """
+        return warmups(self)[None]
+
+    @property
+    def higher_timeframe_warmups(self) -> dict[str, int]:
+        """The candles of each longer timeframe before the first one with known values."""
+        return {name: candles for name, candles in warmups(self).items() if name is not None}
+
+    def entry_windows(self) -> Iterator[tuple[str, TimeWindow]]:
+        """Yield every time window of the entry conditions, with its dotted path."""
+        for path, condition in _conditions_by_path(self):
+            if isinstance(condition, TimeWindow) and path.startswith("entryConditions"):
+                yield path, condition
+
+    def volume_operands(self) -> Iterator[tuple[str, Operand]]:
+        """Yield every indicator of a condition that reads volume, with its dotted path."""
+        for path, condition in _conditions_by_path(self):
+            for name, operand in condition.operands.items():
+                if operand.series.reads_volume:
+                    yield f"{path}.{name}", operand
+
+    def last_entry(self, closes: int) -> int:
+        """Return the end of entries in a session that closes at `closes`, both in seconds since
+        midnight (rule 9).
+        """
+        square_off = self.exitConditions.squareOffTime
+        if square_off is not None:
+            return min(closes, seconds_of_day(square_off))
+        return closes - BEFORE_THE_CLOSE if self.is_intraday else closes
+
+    @property
+    def warnings(self) -> tuple[FieldError, ...]:
+        """The allowed settings that look like mistakes."""
+        errors = (
+            _low_reward(self),
+            _idle_square_off(self),
+            *_idle_sides(self),
+            _same_sides(self),
+            *_idle_conditions(self),
+            *_values_out_of_range(self),
+            _other_exchange(self),
+        )
+        return tuple(error for error in errors if error is not None)
+
+    @property
+    def size_warning(self) -> FieldError | None:
+        """The size, if the largest position cuts it from the first entry on (rule 6).
+
+        With a stop in points or average ranges beside one in percent, the tighter stop applies, and
+        the size is at least as large.
+        """
+        sizing, capital = self.positionSizing, self.executionSettings.initialCapital
+        limit, stop = self.riskParameters.maxPositionSize, _tightest_percentage(self)
+        share = f"of the initial capital of {rupees_text(capital)}"
+        match sizing:
+            case RiskBased(riskPercentage=percent) if stop is not None:
+                field, value, wanted = "riskPercentage", percent, capital * percent / stop
+                asked = f"A risk of {percent:g} % {share} at a stop of {stop:g} %"
+                left = f"an entry risks {limit * stop / capital:.3g} % at most"
+            case PercentageOfEquity(percentage=percent):
+                field, value, wanted = "percentage", percent, capital * percent / 100
+                asked = f"An entry of {percent:g} % {share}"
+                left = f"an entry is {limit / capital * 100:.3g} % at most"
+            case FixedAmount(amount=wanted):
+                field, value, asked, left = "amount", wanted, "An entry", "each is cut to that"
+            case _:
+                return None
+        if round(wanted) <= round(limit):
+            return None
+        message = (
+            f"{asked} asks for {rupees_text(wanted)}, and maxPositionSize allows"
+            f" {rupees_text(limit)}: {left}. Lower {field} or raise maxPositionSize."
+        )
+        return FieldError(f"positionSizing.{field}", message, value)
+
 
 STEP_NAMES = tuple(Strategy.model_fields)
 """The names of the steps, in the order users fill them in."""
 
 
-STAND_INS: Final[Mapping[str, Mapping[str, object]]] = {
+STAND_INS: Final[dict[str, Mapping[str, object]]] = {
     "basicInfo": {"strategyType": "momentum", "timeframe": "1m", "symbols": ["NSE:SBIN"]},
     "positionSizing": {"method": "fixed_quantity", "quantity": 1},
     "entryConditions": {
@@ -182,9 +269,12 @@ class StandInStrategy(NamedTuple):
 
 
 def with_stand_ins(
-    steps: Mapping[str, object], stand_ins: Mapping[str, Mapping[str, object]] = STAND_INS
+    steps: Mapping[str, object], **preferred: Mapping[str, object]
 ) -> StandInStrategy:
-    """Return the strategy of steps; incomplete and wrong steps are replaced."""
+    """Return the strategy of steps; incomplete and wrong steps are replaced, by `preferred` ones if
+    they are given.
+    """
+    stand_ins = STAND_INS | preferred
     replaced: frozenset[str] = frozenset()
     while (reading := read_strategy(steps)).strategy is None:
         replaced |= {problem.field.partition(".")[0] for problem in reading.problems}
@@ -253,18 +343,6 @@ def _at(steps: Mapping[str, object], *path: str) -> object:
     return value
 
 
-def warmup_bars(strategy: Strategy) -> int:
-    """Return the bars before the first one with known values for everything the strategy reads,
-    except longer timeframes.
-    """
-    return warmups(strategy)[None]
-
-
-def higher_timeframe_warmups(strategy: Strategy) -> dict[str, int]:
-    """Return the candles of each longer timeframe before the first one with known values."""
-    return {name: candles for name, candles in warmups(strategy).items() if name is not None}
-
-
 def warmups(strategy: Strategy) -> dict[str | None, int]:
     """Return both, with the strategy's own timeframe as None."""
     longest = dict[str | None, int]()
@@ -287,18 +365,12 @@ def needs(strategy: Strategy) -> Warmups:
     return (*own, *read)
 
 
-def strategy_warnings(strategy: Strategy) -> tuple[FieldError, ...]:
-    """Return warnings about allowed settings that look like mistakes."""
-    errors = (
-        _low_reward(strategy),
-        _idle_square_off(strategy),
-        *_idle_sides(strategy),
-        _same_sides(strategy),
-        *_idle_conditions(strategy),
-        *_values_out_of_range(strategy),
-        _other_exchange(strategy),
-    )
-    return tuple(error for error in errors if error is not None)
+def _tightest_percentage(strategy: Strategy) -> float | None:
+    """Return the nearest of the stops in percent of the entry price."""
+    stop, percent = strategy.exitConditions.stopLoss, strategy.riskParameters.stopLoss
+    if not isinstance(stop, PercentageStop):
+        return percent
+    return stop.percentage if percent is None else min(stop.percentage, percent)
 
 
 def _low_reward(strategy: Strategy) -> FieldError | None:
@@ -391,14 +463,6 @@ def _conditions_by_path(strategy: Strategy) -> Iterator[tuple[str, Single]]:
     entry, exits = strategy.entryConditions, strategy.exitConditions
     yield from singles_by_path("entryConditions.conditions", entry.conditions)
     yield from singles_by_path("exitConditions.conditions", exits.conditions)
-
-
-def volume_operands(strategy: Strategy) -> Iterator[tuple[str, Operand]]:
-    """Yield every indicator of a condition that reads volume, with its dotted path."""
-    for path, condition in _conditions_by_path(strategy):
-        for name, operand in condition.operands.items():
-            if operand.series.reads_volume:
-                yield f"{path}.{name}", operand
 
 
 def _idle_conditions(strategy: Strategy) -> Iterator[FieldError]:

@@ -13,7 +13,7 @@ from apps.engine.candles.candles import DAY, TIMEFRAMES, Candles, frozen, ist_da
 from apps.engine.candles.sessions import Sessions
 from apps.engine.indicators.higher_timeframe import HigherTimeframe
 from apps.engine.kernel.records import NO_MARGINS, NO_VOLUME, Array, Bars, MarketRows, Plan
-from apps.engine.language.strategy import Strategy, higher_timeframe_warmups
+from apps.engine.language.strategy import Strategy
 from apps.engine.live.rows import BarSnapshot, ContractTerms
 from apps.engine.signals.columns import ColumnCache
 from apps.engine.signals.required_inputs import required_inputs
@@ -152,7 +152,7 @@ class SignalEvaluator:
     def _longer_of(
         self, s: int, strategy: Strategy, calendar: Sessions
     ) -> Mapping[str, HigherTimeframe]:
-        names = list(higher_timeframe_warmups(strategy))
+        names = list(strategy.higher_timeframe_warmups)
         missing = [name for name in names if (s, name, calendar) not in self._longer]
         bars = self._window.longer(s, missing, calendar, closes=self._closes)
         self._longer |= {(s, name, calendar): candles for name, candles in bars.items()}

@@ -45,7 +45,7 @@ from apps.engine.results.wire_records import (
     wire_times,
 )
 from apps.engine.results.wire_units import FIELD_UNITS, round_for_wire
-from apps.engine.units import Unit, all_rounded, group_digits, rounded, rupees_text
+from apps.engine.units import Unit, all_rounded, group_digits, rounded
 
 __all__ = [
     "BENCHMARK",
@@ -97,7 +97,6 @@ __all__ = [
     "rolling_sharpe_ratio",
     "round_for_wire",
     "rounded",
-    "rupees_text",
     "trade_breakdowns",
     "trade_dicts",
     "trade_returns",

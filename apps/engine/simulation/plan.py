@@ -53,13 +53,11 @@ from apps.engine.language.steps import (
     RiskBased,
     VolatilityBased,
 )
-from apps.engine.language.strategy import Strategy
+from apps.engine.language.strategy import BEFORE_THE_CLOSE, Strategy
 from apps.engine.simulation.charges import Schedule
 
 NEVER = 2**62
 """After every moment."""
-BEFORE_THE_CLOSE = 15 * 60
-"""Seconds before the session's close at which positions are squared off, unless said (rule 9)."""
 
 
 class MissingCalendar(EngineError):

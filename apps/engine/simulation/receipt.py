@@ -17,7 +17,7 @@ from apps.engine.candles.candles import Candles, calendar_month, ist_day
 from apps.engine.candles.symbols import Symbol
 from apps.engine.kernel.codes import BY_EXPIRY, BY_EXPIRY_CLOSE
 from apps.engine.kernel.records import ENGINE_VERSION, Array
-from apps.engine.language.strategy import Strategy, volume_operands
+from apps.engine.language.strategy import Strategy
 from apps.engine.results.fill_quality import LATE_BARS, THIN_SHARE, FillQuality, is_late, is_thin
 from apps.engine.simulation.charges import Schedule, has_rates
 from apps.engine.simulation.timeline import Note, SymbolSeries
@@ -258,7 +258,7 @@ def notes_on_expiries(data: PreparedData, trades: Array) -> list[Note]:
 
 def _on_missing_volume(strategy: Strategy, all_series: Sequence[SymbolSeries]) -> list[Note]:
     """Name the symbols without any volume in candles if the conditions read it (rule 11)."""
-    operands = [operand for _, operand in volume_operands(strategy)]
+    operands = [operand for _, operand in strategy.volume_operands()]
     silent = [
         series.symbol
         for series in all_series

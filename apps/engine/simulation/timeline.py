@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from apps.engine.candles.candles import DAY, TIMEFRAMES, WARMUP_BARS, Candles, start_of_block
 from apps.engine.candles.sessions import Sessions, in_session
 from apps.engine.errors import LEAST_BARS, InsufficientBars
-from apps.engine.indicators.higher_timeframe import HigherTimeframe, higher_timeframe_of
+from apps.engine.indicators.higher_timeframe import HigherTimeframe
 from apps.engine.kernel.codes import ENTER, EXIT_LONG, EXIT_SHORT
 from apps.engine.kernel.records import NO_MARGINS, NO_VOLUME, Plan
-from apps.engine.language.strategy import Strategy, higher_timeframe_warmups
+from apps.engine.language.strategy import Strategy
 from apps.engine.signals.columns import Arrays, ColumnCache
 from apps.engine.signals.required_inputs import RequiredInputs
 from apps.engine.signals.signals import NO_RANGES, SignalMask, atr_columns, signals_of
@@ -256,13 +256,13 @@ def _higher_timeframes_used(
     """Return the candles of each longer timeframe for rule 11, beside the bars `used`."""
     timeframe, selected = strategy.basicInfo.timeframe, {}
     begins = start_of_block(start, timeframe)
-    for name in higher_timeframe_warmups(strategy):
+    for name in strategy.higher_timeframe_warmups:
         candles = history.higher_timeframes[name]
         if not strategy.executionSettings.includeOutOfSession:
             candles = candles.select(in_session(candles.time, name, history.sessions))
         begin = int(np.searchsorted(candles.time, start_of_block(begins, name)))
         candles = candles.slice(max(begin - WARMUP_BARS, 0), len(candles))
-        higher = higher_timeframe_of(used, timeframe, candles, name, history.sessions)
+        higher = HigherTimeframe.of(used, timeframe, candles, name, history.sessions)
         selected[name] = higher._replace(candles=candles.slice(0, int(higher.seen[-1]) + 1))
     return selected
 

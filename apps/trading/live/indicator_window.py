@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from apps.core.times import day_in_india, day_number, moment
 from apps.engine.candles import DAY, IST, WARMUP_BARS, Candles, Sessions, resample, start_of_block
-from apps.engine.language import HigherTimeframe, higher_timeframe_of
+from apps.engine.language import HigherTimeframe
 from apps.engine.live import BarSnapshot
 from apps.market.candles import (
     UNADJUSTED,
@@ -87,7 +87,7 @@ class IndicatorWindow:
         for name in names:
             resampled = resample(today, self._timeframe, name, calendar, until=closes)
             whole = concat([self._stored_of(symbol, name), resampled])
-            by_name[name] = higher_timeframe_of(bars, self._timeframe, whole, name, calendar)
+            by_name[name] = HigherTimeframe.of(bars, self._timeframe, whole, name, calendar)
         return by_name
 
     def days(self, symbol: int) -> Candles:

@@ -20,7 +20,7 @@ from apps.core.database import is_passing
 from apps.core.times import day_in_india
 from apps.engine import EngineError
 from apps.engine.candles import ist_day
-from apps.engine.language import STAND_INS, Strategy, parse, with_stand_ins
+from apps.engine.language import Strategy, parse, with_stand_ins
 from apps.engine.live import ContractTerms, State, close_at_last, first_state, load_state, plan_of
 from apps.market.services import market_time
 from apps.trading.booking.record import book_steps
@@ -148,8 +148,7 @@ def _strategy_of(run: Run, stream: BarStream) -> Strategy:
         "timeframe": stream.timeframe,
         "symbols": list(stream.symbols),
     }
-    stand_ins = {**STAND_INS, "basicInfo": basics}
-    return with_stand_ins(run.configuration, stand_ins).strategy
+    return with_stand_ins(run.configuration, basicInfo=basics).strategy
 
 
 def _rebuilt(

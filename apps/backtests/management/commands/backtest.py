@@ -20,7 +20,7 @@ from apps.core import requests
 from apps.core.errors import InvalidInput
 from apps.core.times import day_in_india, day_number
 from apps.engine import EngineError, SimulationResult, simulate
-from apps.engine.language import STEP_NAMES, IncompleteStrategy, InvalidStrategy, Strategy, parse
+from apps.engine.language import IncompleteStrategy, InvalidStrategy, Strategy, parse
 from apps.engine.results import curve_points, round_for_wire, trade_dicts, wire_times
 from apps.market.rulebook import SymbolNotTradable, require_tradable
 from apps.market.services import (
@@ -73,7 +73,7 @@ class Command(BaseCommand):
             loaded, part = read_one_series(
                 options["candles"], ImportOptions(symbol=options["symbol"])
             )
-            steps = {name: document[name] for name in STEP_NAMES if name in document}
+            steps = {name: document[name] for name in Strategy.model_fields if name in document}
             strategy = _parse_strategy(steps, part.symbol)
             result = _simulate(strategy, loaded, part)
         except (TooLittleCoverage, SymbolNotTradable) as error:

@@ -19,7 +19,7 @@ from apps.engine import (
     SymbolSeries,
 )
 from apps.engine.candles import Candles
-from apps.engine.language import Side, Strategy, higher_timeframe_warmups, parse
+from apps.engine.language import Side, Strategy, parse
 from apps.engine.live import BarSnapshot
 from apps.engine.results import TRADE
 from apps.market.rulebook import calendars_of
@@ -172,7 +172,7 @@ def _read_candle(session: SessionStart, symbol: str, at: int) -> _SeenCandle:
     window.add(snapshot)
     terms = contract_terms_for(strategy, stream, snapshot, first=day_in_india(segment_start))
     longer = window.longer(
-        index, list(higher_timeframe_warmups(strategy)), terms.calendars[index], closes=closes
+        index, list(strategy.higher_timeframe_warmups), terms.calendars[index], closes=closes
     )
     used = window.bars(index)
     last, no_flags = used.slice(len(used) - 1, len(used)), np.empty(0, np.uint8)
