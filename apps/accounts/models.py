@@ -3,7 +3,7 @@
 import secrets
 from datetime import datetime
 from enum import StrEnum
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.contrib.auth.password_validation import validate_password
@@ -187,9 +187,9 @@ class LoginSession(models.Model):
     )
 
     objects: ClassVar[models.Manager["LoginSession"]] = SessionQuerySet.as_manager()
+    audited_as: Final = "session"
 
     class Meta:
-        db_table = "accounts_session"
         constraints = [
             models.CheckConstraint(
                 condition=Q(ended_at=None, end_reason="")

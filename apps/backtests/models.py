@@ -174,12 +174,12 @@ class Backtest(models.Model):
         help_text="Seconds of one worker that it takes, by the speed of its kind, or as measured",
     )
     performance = models.JSONField(null=True)
-    study_results = models.JSONField(null=True, db_column="findings")
+    study_results = models.JSONField(null=True)
     receipt = models.JSONField(null=True)
     error = models.JSONField(null=True)
     created_at = models.DateTimeField()
     started_at = models.DateTimeField(null=True)
-    heartbeat_at = models.DateTimeField(null=True, db_column="beat_at")
+    heartbeat_at = models.DateTimeField(null=True)
     worker = models.CharField(
         max_length=80, blank=True, db_default="", help_text="The process that began it last"
     )
@@ -232,7 +232,7 @@ class Backtest(models.Model):
                 )
                 | (Q(study__isnull=True) | Q(performance__isnull=True))
                 & Q(study_results__isnull=True),
-                name="backtest_completed_study_has_findings",
+                name="backtest_completed_study_has_results",
             ),
             models.CheckConstraint(
                 condition=Q(progress__lte=100), name="backtest_progress_in_percent"
@@ -244,7 +244,7 @@ class Backtest(models.Model):
             ),
             models.CheckConstraint(
                 condition=~Q(status=BacktestStatus.RUNNING.value) | Q(heartbeat_at__isnull=False),
-                name="backtest_running_has_a_beat",
+                name="backtest_running_has_a_heartbeat",
             ),
         ]
 
@@ -339,7 +339,7 @@ class StudyShard(models.Model):
             ),
             models.CheckConstraint(
                 condition=~Q(state=ShardState.RUNNING.value) | Q(heartbeat_at__isnull=False),
-                name="study_shard_running_has_a_beat",
+                name="study_shard_running_has_a_heartbeat",
             ),
             models.CheckConstraint(
                 condition=~Q(state=ShardState.DONE.value) | Q(count=0) | Q(result__isnull=False),
@@ -406,9 +406,6 @@ class LastDispatch(models.Model):
     taken_at = models.DateTimeField()
     seconds_used = models.FloatField(db_default=0.0)
     used_at = models.DateTimeField(null=True)
-
-    class Meta:
-        db_table = "backtests_lastturn"
 
 
 class WorkSpeed(models.Model):

@@ -153,9 +153,8 @@ def record(
     origin = request_origin.current_origin()
     object_type = ""
     if subject is not None:
-        # The table's name stays the same when the model is renamed.
-        meta = subject._meta
-        object_type = meta.db_table.removeprefix(f"{meta.app_label}_")
+        # A model that was renamed keeps the type of its older records.
+        object_type = str(getattr(subject, "audited_as", subject._meta.model_name))
     AuditRecord.objects.create(
         at=now,
         action=action,

@@ -24,9 +24,7 @@ class CandleChunk(models.Model):
 
     symbol = models.CharField(max_length=Symbol.MAX_LENGTH)
     timeframe = models.CharField(max_length=3, choices=[(name, name) for name in TIMEFRAMES])
-    period_start = models.DateField(
-        db_column="block_start", help_text="First day of the period, Asia/Kolkata"
-    )
+    period_start = models.DateField(help_text="First day of the period, Asia/Kolkata")
     bars = models.PositiveIntegerField()
     first_time = models.DateTimeField(help_text="Start of the first bar")
     last_time = models.DateTimeField(help_text="Start of the last bar")
@@ -54,18 +52,17 @@ class CandleChunk(models.Model):
     updated_at = models.DateTimeField()
 
     class Meta:
-        db_table = "market_candleblock"
         ordering = ["symbol", "timeframe", "period_start"]
         constraints = [
             models.UniqueConstraint(
-                fields=["symbol", "timeframe", "period_start"], name="one_block_per_period"
+                fields=["symbol", "timeframe", "period_start"], name="one_chunk_per_period"
             ),
             models.CheckConstraint(
-                condition=Q(timeframe__in=list(TIMEFRAMES)), name="block_timeframe_is_known"
+                condition=Q(timeframe__in=list(TIMEFRAMES)), name="chunk_timeframe_is_known"
             ),
-            models.CheckConstraint(condition=Q(bars__gte=1), name="block_holds_bars"),
+            models.CheckConstraint(condition=Q(bars__gte=1), name="chunk_holds_bars"),
             models.CheckConstraint(
-                condition=Q(last_time__gte=F("first_time")), name="block_times_in_order"
+                condition=Q(last_time__gte=F("first_time")), name="chunk_times_in_order"
             ),
         ]
 
@@ -123,23 +120,22 @@ class BufferedCandle(models.Model):
     received_at = models.DateTimeField()
 
     class Meta:
-        db_table = "market_livecandle"
         constraints = [
             models.UniqueConstraint(
-                fields=["symbol", "timeframe", "time"], name="one_live_candle_of_a_moment"
+                fields=["symbol", "timeframe", "time"], name="one_buffered_candle_of_a_moment"
             ),
             models.CheckConstraint(
-                condition=Q(timeframe__in=list(TIMEFRAMES)), name="live_timeframe_is_known"
+                condition=Q(timeframe__in=list(TIMEFRAMES)), name="buffered_timeframe_is_known"
             ),
             models.CheckConstraint(
                 condition=Q(low__gt=0, low__lte=F("open"), open__lte=F("high"), volume__gte=0)
                 & Q(low__lte=F("close"), close__lte=F("high")),
-                name="live_candle_is_one",
+                name="buffered_prices_in_order",
             ),
         ]
         indexes = [
             # Runners look each second for the newest bars.
-            models.Index(fields=["received_at"], name="live_candles_newest"),
+            models.Index(fields=["received_at"], name="buffered_candles_newest"),
         ]
 
     def __str__(self) -> str:
@@ -155,7 +151,7 @@ class Replay(models.Model):
     SINGLETON_ID: Final = 1
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=SINGLETON_ID, editable=False)
-    began = models.BigIntegerField(help_text="Start of its first bars, epoch seconds")
+    start = models.BigIntegerField(help_text="Start of its first bars, epoch seconds")
     moment = models.BigIntegerField(help_text="Epoch seconds up to which bars are known")
     moved_at = models.DateTimeField(help_text="When the clock was last moved")
 
@@ -163,7 +159,7 @@ class Replay(models.Model):
         constraints = [
             models.CheckConstraint(condition=Q(id=1), name="one_replay_at_most"),
             models.CheckConstraint(
-                condition=Q(moment__gte=F("began")), name="a_replay_goes_forward"
+                condition=Q(moment__gte=F("start")), name="a_replay_goes_forward"
             ),
         ]
 
@@ -180,7 +176,6 @@ class RuleSetVersion(models.Model):
     loaded_at = models.DateTimeField()
 
     class Meta:
-        db_table = "market_edition"
         ordering = ["-pk"]
 
     def __str__(self) -> str:

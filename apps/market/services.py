@@ -20,7 +20,7 @@ from apps.market.feeds.clock import (
     end_replay,
     market_moment,
     market_time,
-    replay_began,
+    replay_start,
     replayed_until,
 )
 from apps.market.feeds.follower import follow
@@ -72,7 +72,7 @@ __all__ = [
     "pace",
     "read_candle_files",
     "read_one_series",
-    "replay_began",
+    "replay_start",
     "replay_steps",
     "replayed_until",
     "upload_candles",

@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 
 @app.periodic(cron=_NIGHTLY)
-@app.task(name="market.fold", queue="small", queueing_lock="market.fold")
+@app.task(name="market.compact", queue="small", queueing_lock="market.compact")
 def compact_nightly(timestamp: int) -> None:
     """Compact the intraday buffer each night, and forget chunks replaced by old loads.
 

@@ -18,8 +18,10 @@ class ServiceProcessQuerySet(models.QuerySet["ServiceProcess"]):
         """Return the processes that run or should run, with `silent_for`, by the
         database's clock.
         """
-        known = self.filter(beat_at__gt=Now() - FORGOTTEN)
-        return known.annotate(silent_for=Now() - F("beat_at")).order_by("machine", "role", "pid")
+        known = self.filter(heartbeat_at__gt=Now() - FORGOTTEN)
+        return known.annotate(silent_for=Now() - F("heartbeat_at")).order_by(
+            "machine", "role", "pid"
+        )
 
 
 class ServiceProcess(models.Model):
@@ -35,7 +37,7 @@ class ServiceProcess(models.Model):
     version = models.CharField(max_length=20)
     key_fingerprint = models.CharField(max_length=16)
     started_at = models.DateTimeField(db_default=Now())
-    beat_at = models.DateTimeField(db_default=Now())
+    heartbeat_at = models.DateTimeField(db_default=Now())
     clock_ahead = models.FloatField(help_text="Seconds, where the machine's clock is off")
     resting = models.CharField(max_length=20, blank=True, help_text="Why it takes no work")
 

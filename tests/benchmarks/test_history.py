@@ -36,11 +36,11 @@ MANY = 10_000_000
 """Bars of other symbols to read one symbol's year among."""
 
 _COPIES = """
-INSERT INTO market_candleblock (symbol, timeframe, synthetic, adjusted, block_start, bars,
+INSERT INTO market_candlechunk (symbol, timeframe, synthetic, adjusted, period_start, bars,
     first_time, last_time, days, data, sha256, updated_at)
-SELECT %s || n, timeframe, synthetic, adjusted, block_start, bars, first_time, last_time, days,
+SELECT %s || n, timeframe, synthetic, adjusted, period_start, bars, first_time, last_time, days,
     data, sha256, updated_at
-FROM market_candleblock, generate_series(1, %s) AS n WHERE symbol = %s
+FROM market_candlechunk, generate_series(1, %s) AS n WHERE symbol = %s
 """
 
 Row = Sequence[float]
@@ -166,7 +166,7 @@ def test_reading_a_year_among_many() -> None:
     alone, busy = median_of(read), median_of(read, time.process_time)
     with connection.cursor() as cursor:
         cursor.execute(_COPIES, [SYMBOL + "C", MANY // len(read()), SYMBOL])
-        cursor.execute("ANALYZE market_candleblock")
+        cursor.execute("ANALYZE market_candlechunk")
     among = median_of(read)
     bars = CandleChunk.objects.aggregate(bars=Sum("bars"))["bars"]
     print(f"\na year of {len(read()):,} minutes alone: {alone * 1000:.1f} ms", end="")

@@ -210,7 +210,7 @@ def test_prometheus_takes_the_alerts() -> None:
 def test_the_alerts_are_about_metrics_that_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
     backlog = read_backlog()._replace(feed_age=1.0)
     monkeypatch.setattr(metrics, "read_backlog", lambda: backlog)
-    presence.beat("runner", now=timezone.now())
+    presence.report("runner", now=timezone.now())
     samples()  # a request has to be counted first
     known = {name for name, _ in samples()}
     named = {name for rule in rules() for name in re.findall(r"algotrade_\w+", rule["expr"])}

@@ -57,8 +57,7 @@ def test_changes_by_the_service_have_no_actor() -> None:
     assert (record.actor_kind, record.actor, record.object_type) == ("system", "", "")
 
 
-def test_a_record_names_its_object_by_the_table(alice: User) -> None:
-    """The model's name may change, but not the record."""
+def test_records_of_logins_keep_their_object_type(alice: User) -> None:
     session = LoginSession.objects.create(
         user=alice,
         created_at=make.NOW,

@@ -43,6 +43,7 @@ class Service:
     def environment(self) -> dict[str, str]:
         inherited = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
         inherited.pop("SECRET_KEY", None)
+        inherited.pop("NUMBA_CACHE_LOCATOR_CLASSES", None)  # older code has the class elsewhere
         return inherited | {
             "DJANGO_SETTINGS_MODULE": "config.settings",
             "DATA_DIR": str(self.directory),

@@ -38,7 +38,7 @@ WORK: Final = """
         (SELECT coalesce(sum(losses), 0) FROM backtests_studyshard),
         (SELECT coalesce(sum(losses), 0) FROM backtests_backtest),
         (SELECT count(*) FROM procrastinate_jobs WHERE status = 'doing'),
-        (SELECT count(*) FROM trading_lane WHERE leased_until IS NOT NULL),
+        (SELECT count(*) FROM trading_barstream WHERE leased_until IS NOT NULL),
         (SELECT coalesce(string_agg(role, ', '), '') FROM ops_serviceprocess)
 """
 

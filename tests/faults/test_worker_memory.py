@@ -40,11 +40,11 @@ SEARCH: Final = {
 }
 
 COPY: Final = """
-    INSERT INTO market_candleblock (symbol, timeframe, synthetic, adjusted, block_start, bars,
+    INSERT INTO market_candlechunk (symbol, timeframe, synthetic, adjusted, period_start, bars,
         first_time, last_time, days, data, sha256, updated_at)
-    SELECT %s, timeframe, synthetic, adjusted, block_start, bars, first_time, last_time, days,
+    SELECT %s, timeframe, synthetic, adjusted, period_start, bars, first_time, last_time, days,
         data, sha256, updated_at
-    FROM market_candleblock WHERE symbol = %s
+    FROM market_candlechunk WHERE symbol = %s
 """
 
 

@@ -38,11 +38,11 @@ def embedded(settings: Settings) -> None:
 
 
 def beat(role: str = "backtests") -> None:
-    presence.beat(role, now=timezone.now())
+    presence.report(role, now=timezone.now())
 
 
 def freeze(seconds: int) -> None:
-    ServiceProcess.objects.update(beat_at=timezone.now() - timedelta(seconds=seconds))
+    ServiceProcess.objects.update(heartbeat_at=timezone.now() - timedelta(seconds=seconds))
 
 
 def status() -> str:

@@ -52,7 +52,7 @@ IDLE_LIFETIME: Final = timedelta(hours=12)
 # The precision of `last_used_at`: more would cost every call a write.
 LAST_USED_PRECISION: Final = timedelta(minutes=1)
 
-DEACTIVATE_JOB: Final = "accounts.shut_out"
+DEACTIVATE_JOB: Final = "accounts.deactivate"
 DEACTIVATE_QUEUE: Final = "small"
 
 # How the end of a session is audited when it is not simply an end.

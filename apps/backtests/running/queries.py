@@ -44,7 +44,7 @@ NEXT_IN_QUEUE: Final = f"""
     SELECT {columns_of(Backtest, "backtest")}, candidate.shard_id AS shard_in_queue
     FROM candidate
     JOIN backtests_backtest AS backtest ON backtest.id = candidate.id
-    LEFT JOIN backtests_lastturn AS served ON served.owner_id = candidate.owner_id
+    LEFT JOIN backtests_lastdispatch AS served ON served.owner_id = candidate.owner_id
     LEFT JOIN busy ON busy.owner_id = candidate.owner_id
     ORDER BY coalesce(candidate.kind = 'backtest' AND (
             SELECT started_at FROM backtests_studyshard WHERE started_at IS NOT NULL
@@ -56,7 +56,7 @@ NEXT_IN_QUEUE: Final = f"""
 """
 
 CHARGE: Final = f"""
-    UPDATE backtests_lastturn
+    UPDATE backtests_lastdispatch
     SET seconds_used = %s + coalesce({RECENT_SECONDS}, 0), used_at = now() WHERE owner_id = %s
 """
 

@@ -31,7 +31,7 @@ from apps.webhooks.events import EventType, write_event
 
 log = logging.getLogger(__name__)
 
-JOB: Final = "backtests.take_turn"
+JOB: Final = "backtests.run_next"
 QUEUE: Final = "backtests"
 # The job that makes the evidence on a backtest; it holds no slot.
 EVIDENCE_JOB: Final = "backtests.make_evidence"

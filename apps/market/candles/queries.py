@@ -13,7 +13,7 @@ _CANDLE: Final = "time, open, high, low, close, volume"
 
 # Slices of the chunks of several series, each from a moment on.
 SLICES_SINCE: Final = f"""
-    SELECT symbol, id, timeframe, bars, block_start, days, last_time, adjusted,
+    SELECT symbol, id, timeframe, bars, period_start, days, last_time, adjusted,
         CASE WHEN synthetic THEN coalesce(generated_until, last_time) END
     FROM {_CHUNKS}
     JOIN unnest(%s::text[], %s::text[], %s::int8[]) AS wanted (symbol, timeframe, start)
@@ -29,7 +29,7 @@ CHUNK_COLUMNS: Final[Mapping[str, str]] = {
     "synthetic": "bool",
     "adjusted": "bool",
     "prices_known": "bool",
-    "block_start": "date",
+    "period_start": "date",
     "bars": "int4",
     "first_time": "timestamptz",
     "last_time": "timestamptz",
@@ -55,7 +55,7 @@ _REPLACED_DATA: Final = (
 )
 KEEP_CHUNKS: Final = f"""
     INSERT INTO {_REPLACED} (loaded_at, symbol, timeframe, period_start, {_REPLACED_DATA})
-    SELECT %s, symbol, timeframe, block_start, {_REPLACED_DATA} FROM {_CHUNKS} WHERE id = ANY(%s)
+    SELECT %s, symbol, timeframe, period_start, {_REPLACED_DATA} FROM {_CHUNKS} WHERE id = ANY(%s)
     ON CONFLICT DO NOTHING
 """
 KEEP_PERIODS: Final = f"""
@@ -64,7 +64,7 @@ KEEP_PERIODS: Final = f"""
     ON CONFLICT DO NOTHING
 """
 RESTORE_CHUNKS: Final = f"""
-    INSERT INTO {_CHUNKS} (updated_at, symbol, timeframe, block_start, {_REPLACED_DATA})
+    INSERT INTO {_CHUNKS} (updated_at, symbol, timeframe, period_start, {_REPLACED_DATA})
     SELECT %s, symbol, timeframe, period_start, {_REPLACED_DATA} FROM {_REPLACED}
     WHERE id = ANY(%s) AND data IS NOT NULL
 """
@@ -73,7 +73,7 @@ RESTORE_CHUNKS: Final = f"""
 # buffer.
 STORED_DAYS: Final = f"""
     SELECT symbol, timeframe, extract(epoch FROM first_time)::int8,
-        extract(epoch FROM last_time)::int8, bars, block_start, days
+        extract(epoch FROM last_time)::int8, bars, period_start, days
     FROM {_CHUNKS} WHERE symbol = ANY(%(symbols)s)
     UNION ALL
     SELECT symbol, timeframe, min(time), max(time), NULL, NULL, NULL

@@ -316,7 +316,7 @@ def _update(chunks: Mapping[int, Chunk], kind: CandleKind, *, now: datetime) -> 
     rows = []
     for key, chunk in chunks.items():
         row = _column_values(chunk)
-        del row["block_start"]
+        del row["period_start"]
         rows.append([*row.values(), now, kind.synthetic, key])
     if rows:
         with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
@@ -340,7 +340,7 @@ def _column_values(chunk: Chunk) -> dict[str, object]:
     data = encode(chunk.candles)
     first, last = chunk.candles.time[[0, -1]].tolist()
     return {
-        "block_start": datetime.fromtimestamp(chunk.start + IST, tz=UTC).date(),
+        "period_start": datetime.fromtimestamp(chunk.start + IST, tz=UTC).date(),
         "bars": len(chunk.candles),
         "first_time": datetime.fromtimestamp(first, tz=UTC),
         "last_time": datetime.fromtimestamp(last, tz=UTC),

@@ -30,9 +30,9 @@ def replayed_until() -> int | None:
     return Replay.objects.values_list("moment", flat=True).first()
 
 
-def replay_began() -> int | None:
+def replay_start() -> int | None:
     """Return the start of the first replayed bars; None without a replay."""
-    return Replay.objects.values_list("began", flat=True).first()
+    return Replay.objects.values_list("start", flat=True).first()
 
 
 @transaction.atomic
@@ -41,12 +41,12 @@ def move(moment: int, *, symbols: Iterable[str], timeframe: str, now: datetime) 
 
     Without a replay, or for an earlier moment, a replay begins there.
     """
-    begins = moment - TIMEFRAMES[timeframe]
+    start = moment - TIMEFRAMES[timeframe]
     replay, is_new = Replay.objects.select_for_update().get_or_create(
-        id=Replay.SINGLETON_ID, defaults={"began": begins, "moment": moment, "moved_at": now}
+        id=Replay.SINGLETON_ID, defaults={"start": start, "moment": moment, "moved_at": now}
     )
     if not is_new:
-        replay.began = begins if moment < replay.moment else replay.began
+        replay.start = start if moment < replay.moment else replay.start
         replay.moment, replay.moved_at = moment, now
         replay.save()
     buffer.notify(symbols, timeframe)

@@ -26,7 +26,7 @@ def reason_to_rest() -> str:
     return "disk_full" if machine.is_disk_nearly_full() else ""
 
 
-def beat(role: str, *, now: datetime) -> int:
+def report(role: str, *, now: datetime) -> int:
     """Report that this process is alive, compare the clocks, and remove ended processes of this
     machine.
 
@@ -48,7 +48,14 @@ def beat(role: str, *, now: datetime) -> int:
         ],
         update_conflicts=True,
         unique_fields=["machine", "pid"],
-        update_fields=["role", "version", "key_fingerprint", "clock_ahead", "resting", "beat_at"],
+        update_fields=[
+            "role",
+            "version",
+            "key_fingerprint",
+            "clock_ahead",
+            "resting",
+            "heartbeat_at",
+        ],
     )
     return _remove_ended()
 
@@ -56,7 +63,7 @@ def beat(role: str, *, now: datetime) -> int:
 def _remove_ended() -> int:
     of_machine = ServiceProcess.objects.filter(machine=MACHINE)
     ended = [pid for pid in of_machine.values_list("pid", flat=True) if not _is_running(pid)]
-    forgotten = ServiceProcess.objects.filter(beat_at__lt=Now() - FORGOTTEN)
+    forgotten = ServiceProcess.objects.filter(heartbeat_at__lt=Now() - FORGOTTEN)
     return of_machine.filter(pid__in=ended).delete()[0] + forgotten.delete()[0]
 
 
@@ -71,7 +78,7 @@ def present(role: str) -> Iterator[partial[int]]:
     answers.
     """
     try:
-        yield partial(beat, role)
+        yield partial(report, role)
     finally:
         try:
             ServiceProcess.objects.filter(machine=MACHINE, pid=os.getpid()).delete()

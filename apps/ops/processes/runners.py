@@ -39,8 +39,8 @@ def work() -> None:
     """Trade until SIGTERM or SIGINT; bars in progress are committed first."""
     timeouts.apply(timeouts.WORKER)
     with (
-        presence.present("runner") as beat,
-        reaping(beat, *REAPERS, live.close_stranded_runs),
+        presence.present("runner") as report,
+        reaping(report, *REAPERS, live.close_stranded_runs),
     ):
         _keep_trading(Signals())
 

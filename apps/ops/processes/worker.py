@@ -68,7 +68,7 @@ def work(queues: Sequence[str], *, is_replaced: bool = False) -> None:
     if "backtests" in queues:
         os.nice(5)  # on a small machine, web answers first
     growth = Growth(most=_MOST_GROWTH if is_replaced else None)
-    with presence.present("+".join(queues)) as beat, reaping(beat, *REAPERS):
+    with presence.present("+".join(queues)) as report, reaping(report, *REAPERS):
         asyncio.run(_until_signalled(_keep_working(queues, growth)))
 
 

@@ -110,7 +110,7 @@ def serve(
     for stop_signal in (signal.SIGINT, signal.SIGTERM):
         signal.signal(stop_signal, server.handle_exit)
     application.tasks.append(partial(keep_beating, heartbeat))
-    with presence.present("web") as beat, reaping(beat):
+    with presence.present("web") as report, reaping(report):
         server.run(sockets=[listener])
 
 

@@ -62,7 +62,6 @@ class Order(models.Model):
     ended_at = models.DateTimeField(null=True)
     cancel_requested_at = models.DateTimeField(
         null=True,
-        db_column="cancel_asked_at",
         help_text="When its owner requested the cancellation",
     )
 
@@ -147,7 +146,7 @@ class Position(models.Model):
     opened_at = models.DateTimeField()
     closed_at = models.DateTimeField(null=True)
     close_requested_at = models.DateTimeField(
-        null=True, db_column="close_asked_at", help_text="When its owner requested the closing"
+        null=True, help_text="When its owner requested the closing"
     )
 
     objects = PositionQuerySet.as_manager()
@@ -216,7 +215,6 @@ class PerformanceTotals(models.Model):
     return_squares = models.FloatField(default=0)
 
     class Meta:
-        db_table = "trading_tally"
         verbose_name_plural = "performance totals"
         constraints = [
             models.CheckConstraint(

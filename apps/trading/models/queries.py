@@ -43,7 +43,7 @@ WAKE_STREAMS: Final = f"""
             AND (%(symbols)s::text[] IS NULL
                 OR timeframe = ANY(%(timeframes)s) AND symbols ?| %(symbols)s)
             AND (row_time IS NULL OR row_time < %(newest)s)
-            AND EXISTS (SELECT FROM {_STATE} WHERE lane_id = stream.id)
+            AND EXISTS (SELECT FROM {_STATE} WHERE stream_id = stream.id)
         FOR NO KEY UPDATE SKIP LOCKED
     )
 """
@@ -91,11 +91,11 @@ RELEASE_LEASES: Final = f"""
 DELETE_REPLACED_ROWS: Final = f"""
     DELETE FROM {BarRow._meta.db_table} AS used
     USING unnest(%s::int8[], %s::int8[]) AS new (stream_id, time)
-    WHERE used.lane_id = new.stream_id AND used.time >= new.time
+    WHERE used.stream_id = new.stream_id AND used.time >= new.time
 """
 ADVANCE_STREAMS: Final = f"""
-    UPDATE {_STREAM} AS stream SET began = new.began, row_time = new.row_time
-    FROM unnest(%s::int8[], %s::int8[], %s::int8[]) AS new (id, began, row_time)
+    UPDATE {_STREAM} AS stream SET segment_start = new.segment_start, row_time = new.row_time
+    FROM unnest(%s::int8[], %s::int8[], %s::int8[]) AS new (id, segment_start, row_time)
     WHERE stream.id = new.id
 """
 # A run that is no longer at the row before is skipped.

@@ -54,7 +54,6 @@ class Run(models.Model):
     started_at = models.DateTimeField()
     close_requested_at = models.DateTimeField(
         null=True,
-        db_column="close_asked_at",
         help_text="When its owner requested to close all positions",
     )
     ended_at = models.DateTimeField(null=True)
@@ -121,7 +120,7 @@ class BarStream(models.Model):
     key = models.CharField(
         max_length=64, unique=True, help_text="SHA-256 of the three fields above"
     )
-    segment_start = models.BigIntegerField(null=True, db_column="began")
+    segment_start = models.BigIntegerField(null=True)
     row_time = models.BigIntegerField(null=True)
     wake_at = models.DateTimeField(null=True)
     lease_token = models.PositiveBigIntegerField(default=0)
@@ -130,16 +129,17 @@ class BarStream(models.Model):
     objects = BarStreamQuerySet.as_manager()
 
     class Meta:
-        db_table = "trading_lane"
         constraints = [
             models.CheckConstraint(
                 condition=Q(row_time=None)
                 | Q(segment_start__isnull=False, row_time__gte=F("segment_start")),
-                name="a_lane_goes_forward",
+                name="bar_stream_goes_forward",
             ),
         ]
         indexes = [
-            models.Index(F("wake_at"), name="lanes_to_wake", condition=Q(wake_at__isnull=False)),
+            models.Index(
+                F("wake_at"), name="bar_streams_to_wake", condition=Q(wake_at__isnull=False)
+            ),
         ]
 
     def __str__(self) -> str:
@@ -150,9 +150,7 @@ class BarRow(models.Model):
     """A row as it was used: later bars do not change it (engine rule 16)."""
 
     # Its own index on the stream would repeat the constraint's.
-    stream = models.ForeignKey(
-        BarStream, models.CASCADE, related_name="rows", db_column="lane_id", db_index=False
-    )
+    stream = models.ForeignKey(BarStream, models.CASCADE, related_name="rows", db_index=False)
     time = models.BigIntegerField(help_text="Start of its bars, epoch seconds")
     bars = models.BinaryField(
         help_text="float64[symbols, 5]: open, high, low, close, volume; NaN without a bar"
@@ -160,9 +158,10 @@ class BarRow(models.Model):
     used_at = models.DateTimeField()
 
     class Meta:
-        db_table = "trading_lanerow"
         constraints = [
-            models.UniqueConstraint(fields=["stream", "time"], name="one_row_of_a_lane_at_a_time"),
+            models.UniqueConstraint(
+                fields=["stream", "time"], name="one_row_of_a_stream_at_a_time"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -182,7 +181,6 @@ class RunState(models.Model):
         models.PROTECT,
         null=True,
         related_name="states",
-        db_column="lane_id",
         help_text="Null until a runner has assigned a stream",
     )
     data = models.BinaryField(help_text="State of the engine, as it saves it")

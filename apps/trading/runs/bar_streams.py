@@ -17,7 +17,7 @@ from apps.engine.candles import TIMEFRAMES
 from apps.engine.language import Strategy
 from apps.engine.live import first_state, save_state
 from apps.market.candles import read_bars, received_since
-from apps.market.services import market_moment, replay_began
+from apps.market.services import market_moment, replay_start
 from apps.trading.models import BarStream, DailyLoss, OrderStatus, Run, RunState, queries
 
 # The key of executionSettings that keeps streams of the same symbols apart.
@@ -94,10 +94,10 @@ def start_with_replay(streams: Collection[BarStream], *, market_now: int) -> Non
     """Move the start of runs that were started before a replay of the past began to its
     first bars.
     """
-    began = replay_began()
-    if began is not None:
+    start = replay_start()
+    if start is not None:
         waiting = RunState.objects.filter(stream__in=streams, row_time=None, since__gt=market_now)
-        waiting.update(since=began)
+        waiting.update(since=start)
 
 
 def wake(

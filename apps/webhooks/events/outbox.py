@@ -20,7 +20,7 @@ from apps.webhooks.event_types import EventType
 from apps.webhooks.events import queries
 from apps.webhooks.models import Endpoint, Event
 
-DISPATCH_JOB: Final = "webhooks.take_turn"
+DISPATCH_JOB: Final = "webhooks.dispatch"
 DISPATCH_QUEUE: Final = "webhooks"
 MAIL_JOB: Final = "webhooks.mail"
 MAIL_QUEUE: Final = "small"

@@ -30,10 +30,10 @@ ENGINE = create_async_engine(
 )
 TABLES = (
     "accounts_user",
-    "accounts_session",
+    "accounts_loginsession",
     "algorithms_algorithm",
     "symbols_instrument",
-    "market_edition",
+    "market_rulesetversion",
 )
 SCHEMA = MetaData()
 LISTED = tuple(
@@ -84,11 +84,11 @@ HAVE_DERIVATIVES = text("""
 """)
 STORED_DAYS = text("""
     SELECT symbol, timeframe, extract(epoch FROM first_time)::int8,
-        extract(epoch FROM last_time)::int8, bars, block_start, days
-    FROM market_candleblock WHERE symbol = ANY(:symbols)
+        extract(epoch FROM last_time)::int8, bars, period_start, days
+    FROM market_candlechunk WHERE symbol = ANY(:symbols)
     UNION ALL
     SELECT symbol, timeframe, min(time), max(time), NULL, NULL, NULL
-    FROM market_livecandle WHERE symbol = ANY(:symbols)
+    FROM market_bufferedcandle WHERE symbol = ANY(:symbols)
     GROUP BY symbol, timeframe, (time + 19800) / 86400
 """)
 
@@ -99,7 +99,7 @@ async def signed_in(authorization: Annotated[str, Header()]) -> str:
         claims = jwt.decode(authorization.removeprefix("Bearer "), KEY, algorithms=["HS256"])
     except jwt.InvalidTokenError as error:
         raise HTTPException(401) from error
-    session, user = SCHEMA.tables["accounts_session"], SCHEMA.tables["accounts_user"]
+    session, user = SCHEMA.tables["accounts_loginsession"], SCHEMA.tables["accounts_user"]
     asked = (
         select(session, user)
         .join_from(session, user, user.c.id == session.c.user_id)
@@ -195,11 +195,11 @@ async def covered(symbols: list[str]) -> list[dict[str, object]]:
     """Return the coverage of symbols without stored history, as in this benchmark; the same queries
     are made.
     """
-    editions = SCHEMA.tables["market_edition"]
+    versions = SCHEMA.tables["market_rulesetversion"]
     parts = [symbol.partition(":") for symbol in symbols]
     asked = {"exchanges": [exchange for exchange, _, _ in parts], "codes": [c for _, _, c in parts]}
     async with ENGINE.connect() as connection:
-        await connection.scalar(select(editions.c.sha256).order_by(editions.c.id.desc()).limit(1))
+        await connection.scalar(select(versions.c.sha256).order_by(versions.c.id.desc()).limit(1))
         await connection.execute(HAVE_DERIVATIVES, asked)
         stored = (await connection.execute(STORED_DAYS, {"symbols": symbols})).all()
     assert not stored, "the benchmark stores no bars"

@@ -42,7 +42,7 @@ def tab(
     Wrong passwords of earlier tests are reset: the tenth would end the session.
     """
     with up.database() as database:
-        database.execute("UPDATE accounts_session SET wrong_passwords = 0")
+        database.execute("UPDATE accounts_loginsession SET wrong_passwords = 0")
         database.execute("DELETE FROM core_counter")
     is_public = request.node.callspec.params["name"] in PUBLIC_PAGES
     window = browser.new_context(

@@ -22,7 +22,7 @@ CHANGE = """
 """
 COUNT_STREAMS = """
     SELECT count(*) FROM accounts_streamslot AS slot
-    JOIN accounts_session AS session ON session.id = slot.session_id
+    JOIN accounts_loginsession AS session ON session.id = slot.session_id
     JOIN algorithms_algorithm AS algorithm ON algorithm.owner_id = session.user_id
     WHERE algorithm.id = %s AND slot.kept_until > now()
 """

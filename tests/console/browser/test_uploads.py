@@ -38,11 +38,11 @@ BAD_FILES = {
     "<img src=x onerror=alert(1)>.csv": HEAD + b"<script>alert(1)</script>,1,1,1,1,1\n",
 }
 STORED = """
-    SELECT coalesce(string_agg(sha256, ',' ORDER BY symbol, timeframe, block_start), ''),
+    SELECT coalesce(string_agg(sha256, ',' ORDER BY symbol, timeframe, period_start), ''),
         (SELECT count(*) FROM symbols_instrument), (SELECT count(*) FROM market_candlefile)
-    FROM market_candleblock
+    FROM market_candlechunk
 """
-BARS = "SELECT sum(bars) FROM market_candleblock WHERE symbol = %s AND timeframe = %s"
+BARS = "SELECT sum(bars) FROM market_candlechunk WHERE symbol = %s AND timeframe = %s"
 SECONDS_TO_STORE = 60_000
 
 
