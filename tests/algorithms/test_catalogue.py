@@ -44,7 +44,10 @@ def test_the_documented_defaults_apply() -> None:
     for type in CATALOGUE:
         row, operand = row_of(type), read(type=type)
         for item in row["parameters"]:
-            assert getattr(operand, item["name"]) == item["default"]
+            (parameter,) = [p for p in CATALOGUE[type].parameters if p.name == item["name"]]
+            assert parameter.written(operand.parameters[item["name"]]) == item["default"]
+            added = None if parameter.is_added else item["default"]
+            assert getattr(operand, item["name"]) == added
         assert operand.output == row["outputs"][0]["name"]
         assert operand.offset == row["offset"]["default"]
         assert operand.source == (row["sources"] or ["close"])[0]

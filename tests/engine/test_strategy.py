@@ -965,6 +965,47 @@ def test_a_value_out_of_range_is_found_in_groups_and_exits() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("own", "indicator", "expected"),
+    [
+        ("1m", {"type": "PREVIOUS_WEEK"}, 1),
+        ("5m", {"type": "PREVIOUS_WEEK"}, 0),
+        ("1m", {"type": "PREVIOUS_MONTH"}, 1),
+        ("1m", {"type": "PREVIOUS_MONTH", "timeframe": "15m"}, 0),
+        ("5m", {"type": "PREVIOUS_MONTH"}, 0),
+        ("1m", {"type": "RELATIVE_VOLUME"}, 1),
+        ("1m", {"type": "RELATIVE_VOLUME", "period": 5}, 0),
+        ("15m", {"type": "RELATIVE_VOLUME", "period": 250}, 1),
+        ("1d", {"type": "RELATIVE_VOLUME", "period": 250}, 0),
+    ],
+)
+def test_an_indicator_of_more_sessions_than_are_held_is_a_warning(
+    own: str, indicator: dict[str, Any], expected: int
+) -> None:
+    steps = entering({**RSI_ABOVE_50, "indicator": indicator})
+    steps["basicInfo"] |= {"timeframe": own}
+    assert warned(steps) == ["entryConditions.conditions[0].indicator"] * expected
+
+
+def test_the_sessions_of_a_commodity_are_longer() -> None:
+    steps = entering({**RSI_ABOVE_50, "indicator": {"type": "PREVIOUS_MONTH"}})
+    steps["basicInfo"] |= {"timeframe": "5m", "symbols": ["MCX:CRUDEOIL26DECFUT"]}
+    steps["executionSettings"] |= {"exchange": "MCX"}
+    (warning,) = parse(steps).warnings
+    assert warning.message == (
+        "PREVIOUS_MONTH reads up to 23 sessions before its own, and 2000 candles of 5m hold 11: it"
+        " is unknown where they do not reach back. Read it on candles of a longer timeframe."
+    )
+
+
+def test_fibonacci_has_no_fourth_level() -> None:
+    level = {"type": "PIVOT_POINTS", "output": "r4", "method": "fibonacci"}
+    error = only_error(entering({**RSI_ABOVE_50, "indicator": level}))
+    path = "entryConditions.conditions[0].indicator.output"
+    message = f"{path} is no level of fibonacci, which has three each way."
+    assert (error.field, error.message) == (path, message)
+
+
 @pytest.mark.parametrize(("average", "expected"), [("SMA", 1), ("EMA", 1), ("DEMA", 0)])
 def test_a_smoothing_that_overshoots_has_no_range(average: str, expected: int) -> None:
     stochastic = {"type": "STOCH", "smoothingMaType": average}

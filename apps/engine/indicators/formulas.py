@@ -1,15 +1,12 @@
-"""Formulas beyond TA-Lib: unchanged columns, levels of sessions, Ichimoku's lines, a smoothed
-stochastic of the RSI.
+"""Formulas beyond TA-Lib. A column is f8[n], NaN for unknown values.
 
-A session is a date in Asia/Kolkata (`day`, i4[n], ascending), begun by its first bar. A column is
-f8[n], NaN for unknown values. Levels of the previous session are those of the last earlier date
-with bars; the first date of an array has none.
+They use no BLAS and no vector logarithms, whose last bits depend on the processor.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from itertools import pairwise
+import math
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,10 +14,12 @@ import talib
 from numpy.typing import NDArray
 from talib import abstract
 
-from apps.engine.candles.candles import day_start
+from apps.engine.indicators import session_formulas as sessions
 
 Floats = NDArray[np.float64]
-Days = NDArray[np.int32]
+
+_GRID_MARGIN = 1e-9
+"""A price this close to the edge of a Renko brick has reached it."""
 
 
 class Formula(NamedTuple):
@@ -36,84 +35,6 @@ class Formula(NamedTuple):
 
 def _column(values: Floats) -> Floats:
     return values
-
-
-def _session_vwap(day: Days, price: Floats, volume: Floats) -> Floats:
-    """Return the sum of price x volume over the sum of volume since the first bar of the date; NaN
-    without volume.
-    """
-    values, traded = price * volume, np.empty(len(price))
-    for start, stop in pairwise([*_begins(day).tolist(), len(day)]):
-        np.cumsum(values[start:stop], out=values[start:stop])
-        np.cumsum(volume[start:stop], out=traded[start:stop])
-    vwap = np.full(len(price), np.nan)
-    np.divide(values, traded, out=vwap, where=traded > 0)
-    return vwap
-
-
-def _begins(day: Days) -> NDArray[np.intp]:
-    """Return the index of each date's first bar."""
-    return np.flatnonzero(np.concatenate((day[:1] > -1, day[1:] != day[:-1])))
-
-
-def _lengths(begins: NDArray[np.intp], bars: int) -> NDArray[np.intp]:
-    """Return the number of bars of each date."""
-    return np.diff(begins, append=bars)
-
-
-def _second_of_day(day: Days, time: NDArray[np.int64]) -> Floats:
-    """Return the seconds since midnight in Asia/Kolkata of each bar's start."""
-    return (time - day_start(day)).astype(np.float64)
-
-
-def _opening_range(
-    day: Days, time: NDArray[np.int64], high: Floats, low: Floats, minutes: float
-) -> tuple[Floats, Floats]:
-    """Return high and low of the bars that start less than `minutes` after the date's first; NaN at
-    these bars.
-    """
-    begins = _begins(day)
-    lengths = _lengths(begins, len(day))
-    within = time < np.repeat(time[begins] + 60 * minutes, lengths)
-    highs, lows = np.where(within, high, -np.inf), np.where(within, low, np.inf)
-    if len(begins):
-        of_dates = np.maximum.reduceat(highs, begins), np.minimum.reduceat(lows, begins)
-        highs, lows = (np.repeat(column, lengths) for column in of_dates)
-    highs[within], lows[within] = np.nan, np.nan
-    return highs, lows
-
-
-def _previous_day(
-    day: Days, opens: Floats, high: Floats, low: Floats, close: Floats
-) -> tuple[Floats, ...]:
-    """Return close, high, low and open of the date before."""
-    begins = _begins(day)
-    before = _dates_before(begins, opens, high, low, close)
-    return tuple([np.repeat(column, _lengths(begins, len(day))) for column in before])
-
-
-def _dates_before(
-    begins: NDArray[np.intp], opens: Floats, high: Floats, low: Floats, close: Floats
-) -> tuple[Floats, ...]:
-    """Return close, high, low and open of the date before each date, NaN before the first."""
-    if not len(begins):
-        return close, high, low, opens
-    highs, lows = np.maximum.reduceat(high, begins), np.minimum.reduceat(low, begins)
-    of_dates = close[begins[1:] - 1], highs[:-1], lows[:-1], opens[begins[:-1]]
-    return tuple([np.concatenate(([np.nan], column)) for column in of_dates])
-
-
-def _pivot_points(day: Days, high: Floats, low: Floats, close: Floats) -> tuple[Floats, ...]:
-    """Return pivot, three resistances, three supports of the date before (the floor traders'
-    formulas).
-    """
-    begins = _begins(day)
-    close, high, low, _ = _dates_before(begins, close, high, low, close)
-    pivot = (high + low + close) / 3
-    resistances = 2 * pivot - low, pivot + (high - low), high + 2 * (pivot - low)
-    supports = 2 * pivot - high, pivot - (high - low), low - 2 * (high - pivot)
-    lengths = _lengths(begins, len(day))
-    return tuple([np.repeat(column, lengths) for column in (pivot, *resistances, *supports)])
 
 
 def _stochastic_rsi(values: Floats, *, smoothing: int, **arguments: Any) -> tuple[Floats, ...]:
@@ -194,22 +115,176 @@ def _extended_sar(high: Floats, low: Floats, **arguments: float) -> Floats:
     return np.abs(talib.SAREXT(high, low, **arguments))
 
 
+def _alma(values: Floats, *, timeperiod: int, peak: float, sigma: float) -> Floats:
+    """Return the average by the weights of a bell curve (Arnaud Legoux and Dimitris Kouzis-Loukas,
+    2009).
+    """
+    middle, deviation = peak * (timeperiod - 1), timeperiod / sigma
+    weights = [math.exp(-(((i - middle) / deviation) ** 2) / 2) for i in range(timeperiod)]
+    return _window_sums(values, weights) / sum(weights)
+
+
+def _window_sums(values: Floats, weights: Sequence[float]) -> Floats:
+    """Return the weighted sum of the last values, the oldest first; NaN until there are enough.
+
+    Each sum is added up alone, so it depends on no value outside of its window.
+    """
+    sums = np.full(len(values), np.nan)
+    count = len(values) - len(weights) + 1
+    if count > 0:
+        sums[len(weights) - 1 :] = sum(
+            weight * values[i : i + count] for i, weight in enumerate(weights)
+        )
+    return sums
+
+
+def _zscore(values: Floats, *, timeperiod: int) -> Floats:
+    return _quotients(values - talib.SMA(values, timeperiod), _deviation(values, timeperiod))
+
+
+def _deviation(values: Floats, period: int) -> Floats:
+    """Return TA-Lib's standard deviation; exactly 0 for equal values, where its running sums leave
+    a rest.
+    """
+    deviation = talib.STDDEV(values, period)
+    deviation[_is_flat(values, period)] = 0
+    return deviation
+
+
+def _is_flat(values: Floats, period: int) -> NDArray[np.bool_]:
+    flat: NDArray[np.bool_] = talib.MAX(values, period) == talib.MIN(values, period)
+    return flat
+
+
+def _quotients(dividend: Floats, divisor: Floats) -> Floats:
+    """Return the quotients; NaN unless the divisor is above 0."""
+    quotients = np.full(len(dividend), np.nan)
+    np.divide(dividend, divisor, out=quotients, where=divisor > 0)
+    return quotients
+
+
+def _bollinger_ratios(values: Floats, *, timeperiod: int, **arguments: Any) -> tuple[Floats, ...]:
+    """Return %B and the band width in percent of the middle."""
+    upper, middle, lower = talib.BBANDS(values, timeperiod, **arguments)
+    width = upper - lower
+    width[_is_flat(values, timeperiod)] = 0
+    return _quotients(values - lower, width), _quotients(100 * width, middle)
+
+
+def _choppiness(high: Floats, low: Floats, close: Floats, *, timeperiod: int) -> Floats:
+    """Return the choppiness index (E. W. Dreiss)."""
+    moved = _window_sums(talib.TRANGE(high, low, close), [1.0] * timeperiod)
+    span = talib.MAX(high, timeperiod) - talib.MIN(low, timeperiod)
+    return 100 * talib.LOG10(_quotients(moved, span)) / math.log10(timeperiod)
+
+
+def _fisher(middle: Floats, *, timeperiod: int) -> tuple[Floats, Floats]:
+    """Return John Ehlers' Fisher transform and its value one bar before.
+
+    It starts at 0 with the array, over the bars that there are. A window of a single price has no
+    place in its range: it counts as the middle, and has no value.
+    """
+    highest, lowest = talib.MAX(middle, timeperiod), talib.MIN(middle, timeperiod)
+    first = middle[: timeperiod - 1]
+    highest[: timeperiod - 1] = np.maximum.accumulate(first)
+    lowest[: timeperiod - 1] = np.minimum.accumulate(first)
+    fishers, triggers = np.full(len(middle), np.nan), np.full(len(middle), np.nan)
+    x = fisher = shown = 0.0
+    windows = zip(middle.tolist(), highest.tolist(), lowest.tolist(), strict=True)
+    for bar, (price, top, bottom) in enumerate(windows):
+        triggers[bar] = shown
+        has_range = top > bottom
+        x = 0.66 * ((price - bottom) / (top - bottom) - 0.5) + 0.67 * x if has_range else 0.0
+        x = max(-0.999, min(x, 0.999))
+        fisher = 0.5 * math.log((1 + x) / (1 - x)) + 0.5 * fisher
+        fishers[bar] = shown = fisher if has_range or bar < timeperiod - 1 else math.nan
+    fishers[: timeperiod - 1], triggers[: timeperiod - 1] = np.nan, np.nan
+    return fishers, triggers
+
+
+def _squeeze_on(
+    high: Floats,
+    low: Floats,
+    close: Floats,
+    *,
+    timeperiod: int,
+    bollinger: float,
+    keltner: float,
+) -> Floats:
+    """Return 1 where the Bollinger bands are inside the Keltner channel, else 0 (John Carter).
+
+    Both have the same middle.
+    """
+    moved = _window_sums(talib.TRANGE(high, low, close), [1.0] * timeperiod) / timeperiod
+    is_inside = bollinger * _deviation(close, timeperiod) < keltner * moved
+    return np.where(np.isnan(moved), np.nan, is_inside)
+
+
+def _squeeze_momentum(
+    high: Floats, low: Floats, close: Floats, *, timeperiod: int, **_: float
+) -> Floats:
+    """Return the end of the regression line of the close less the middle of range and average."""
+    middle = (talib.MIDPRICE(high, low, timeperiod) + talib.SMA(close, timeperiod)) / 2
+    return talib.LINEARREG(close - middle, timeperiod)
+
+
+def _renko(close: Floats, *, percentage: float) -> tuple[Floats, Floats]:
+    """Return the trend of the last brick (1 or -1), and the number of bricks in its run, negative
+    for a fall.
+
+    A brick reaches from one power of 1 + percentage / 100 to the next. A run continues by a brick
+    of its own direction, and turns after two.
+    """
+    trends, bricks = np.full(len(close), np.nan), np.full(len(close), np.nan)
+    brick = math.log(1 + percentage / 100)
+    begin, run = None, 0
+    for bar, price in enumerate(close.tolist()):
+        x = math.log(price) / brick
+        if begin is None:
+            begin = math.floor(x + _GRID_MARGIN)
+        if x + _GRID_MARGIN >= begin + 2:
+            added = math.floor(x + _GRID_MARGIN) - begin - 1
+            begin, run = begin + added, max(run, 0) + added
+        elif x - _GRID_MARGIN <= begin - 1:
+            added = begin - math.ceil(x - _GRID_MARGIN)
+            begin, run = begin - added, min(run, 0) - added
+        if run:
+            trends[bar], bricks[bar] = math.copysign(1, run), run
+    return trends, bricks
+
+
 def _at_once(**_: float) -> int:
     return 0
 
 
+def _full_window(*, timeperiod: int, **_: float) -> int:
+    return timeperiod - 1
+
+
 OWN_FORMULAS = {
     "COLUMN": Formula(_column, _at_once),
-    "SECOND_OF_DAY": Formula(_second_of_day, _at_once),
-    "SESSION_VWAP": Formula(_session_vwap, _at_once),
-    "OPENING_RANGE": Formula(_opening_range, _at_once),
-    "PREVIOUS_DAY": Formula(_previous_day, _at_once),
-    "PIVOT_POINTS": Formula(_pivot_points, _at_once),
+    "SECOND_OF_DAY": Formula(sessions.second_of_day, _at_once),
+    "VWAP": Formula(sessions.vwap, _at_once),
+    "VWAP_BANDS": Formula(sessions.vwap_bands, _at_once),
+    "OPENING_RANGE": Formula(sessions.opening_range, _at_once),
+    "PREVIOUS_DAY": Formula(sessions.previous_day, _at_once),
+    "PREVIOUS_WEEK": Formula(sessions.previous_week, _at_once),
+    "PREVIOUS_MONTH": Formula(sessions.previous_month, _at_once),
+    "PIVOT_POINTS": Formula(sessions.pivot_points, _at_once),
+    "RELATIVE_VOLUME": Formula(sessions.relative_volume, _at_once),
     "STOCHRSI": Formula(_stochastic_rsi, _stochastic_rsi_lookback),
     "SMOOTHED_STOCHRSI": Formula(_smoothed_stochastic_rsi, _smoothed_stochastic_rsi_lookback),
     "ICHIMOKU": Formula(_ichimoku, _ichimoku_lookback),
     "SINCE_MAX": _since(talib.MAXINDEX),
     "SINCE_MIN": _since(talib.MININDEX),
+    "ALMA": Formula(_alma, _full_window),
+    "ZSCORE": Formula(_zscore, _full_window),
+    "BOLLINGER_RATIOS": Formula(_bollinger_ratios, lambda **a: talib_lookback("BBANDS", **a)),
+    "CHOP": Formula(_choppiness, lambda timeperiod: timeperiod),
+    "FISHER": Formula(_fisher, _full_window),
+    "SQUEEZE_ON": Formula(_squeeze_on, lambda timeperiod, **_: timeperiod),
+    "SQUEEZE_MOMENTUM": Formula(_squeeze_momentum, lambda timeperiod, **_: 2 * (timeperiod - 1)),
+    "RENKO": Formula(_renko, _at_once),
     "EXTENDED_SAR": Formula(_extended_sar, lambda **_: 1),
 }
 """By the names that the catalogue calls them by."""

@@ -31,8 +31,10 @@ PARAMETERS = {
     "accelerationMaxLong": "Largest acceleration factor of a rise.",
     "accelerationMaxShort": "Largest acceleration factor of a fall.",
     "accelerationShort": "The increment of the acceleration factor for each new low of a fall.",
+    "anchor": "The average begins anew with each of these.",
     "atrPeriod": "The number of candles in the average true range (ATR).",
     "basePeriod": "Candles of the base line (Kijun).",
+    "bollinger": "How many standard deviations wide the Bollinger bands are, each way.",
     "conversionPeriod": "Candles of the conversion line (Tenkan).",
     "dMaType": "Kind of moving average that makes %D of %K.",
     "dPeriod": "Candles of %K that %D averages.",
@@ -43,12 +45,16 @@ PARAMETERS = {
     "fastPeriod": "Candles of the fast moving average, fewer than slowPeriod.",
     "firstPeriod": "Candles of the first smoothing.",
     "kPeriod": "The number of candles in the range of %K.",
+    "keltner": "How many average true ranges wide the Keltner channel is, each way.",
     "leftBars": "The number of candles before a swing that it must exceed.",
     "maType": "Kind of moving average.",
     "maximum": "Largest acceleration factor.",
+    "method": "The formula of the levels; all take the same pivot and central range.",
     "minutes": "Length of the opening range in minutes, from the session's first candle.",
     "multiplier": "How many standard deviations or average true ranges are taken.",
     "offsetOnReverse": "Fraction of the price that the line is moved away by when it turns.",
+    "peakOffset": "Where the largest weight lies: 0 at the oldest candle, 1 at this one.",
+    "percentage": "Size of a brick, in percent of the price.",
     "percentile": "The percentile, 0 to 100; 50 is the median.",
     "period": "Candles that it is taken over.",
     "period1": "Candles of the first of its three spans.",
@@ -59,6 +65,7 @@ PARAMETERS = {
     "roc2Period": "Candles back of the second rate of change.",
     "rocPeriod": "Candles back of the rate of change.",
     "secondPeriod": "Candles of the second smoothing.",
+    "sigma": "How narrow the weights are: the period over their standard deviation.",
     "signalMaType": "Kind of moving average of the signal line.",
     "signalPeriod": "Candles of the signal line.",
     "slowLimit": "Smallest smoothing factor that the average adapts to.",
@@ -83,6 +90,7 @@ class Inversion(Enum):
     """
 
     SAME = "same"
+    FROM_1 = "1 - v"
     FROM_2 = "2 - v"
     FROM_100 = "100 - v"
     FROM_200 = "200 - v"
@@ -93,6 +101,8 @@ class Inversion(Enum):
     def level(self, level: float) -> float:
         """Return the level to compare with on the other side."""
         match self:
+            case Inversion.FROM_1:
+                return 1.0 - level
             case Inversion.FROM_2:
                 return 2.0 - level
             case Inversion.FROM_100:
@@ -111,7 +121,8 @@ class IndicatorParameter(NamedTuple):
 
     A parameter with an int as default takes only whole numbers; one with `names` is written by
     name, for TA-Lib's numbers. On the other side it takes the value of the parameter `opposite` (by
-    default its own), turned by `inversion`.
+    default its own), turned by `inversion`. One with `is_added` came after its indicator: steps
+    without it stay without it, and keep their hash.
     """
 
     name: str
@@ -122,18 +133,23 @@ class IndicatorParameter(NamedTuple):
     names: tuple[tuple[str, int], ...] = ()
     opposite: str = ""
     inversion: Inversion = Inversion.SAME
+    is_added: bool = False
 
     @property
     def description(self) -> str:
         """The meaning of the parameter, the same for all parameters with this name."""
-        return PARAMETERS[self.name]
+        text, default = PARAMETERS[self.name], self.written(self.default)
+        absent = default if isinstance(default, str) else f"{default:g}"
+        return f"{text} Absent: {absent}." if self.is_added else text
 
     @property
     def is_whole(self) -> bool:
         return isinstance(self.default, int)
 
-    def number(self, written: float | str) -> float:
-        """Return the number behind a written value."""
+    def number(self, written: float | str | None) -> float:
+        """Return the number behind a written value; the default if nothing is written."""
+        if written is None:
+            return self.default
         return dict(self.names)[written] if isinstance(written, str) else written
 
     def written(self, number: float) -> float | str:
@@ -234,6 +250,12 @@ def average(name: str = "maType", argument: str = "matype", default: int = 0) ->
     """Return the parameter that chooses a moving average."""
     numbers = [number for _, number in AVERAGES]
     return IndicatorParameter(name, (argument,), default, min(numbers), max(numbers), AVERAGES)
+
+
+def choice(name: str, *options: str) -> IndicatorParameter:
+    """Return an added parameter that chooses an option, by default the first."""
+    numbers = tuple((option, number) for number, option in enumerate(options))
+    return IndicatorParameter(name, (name,), 0, 0, len(options) - 1, numbers, is_added=True)
 
 
 def single(

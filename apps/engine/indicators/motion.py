@@ -155,6 +155,20 @@ _MOMENTUM = (
     single("BOP", "Balance of power", "open high low close", _NEGATED, range=_SIGNED_FRACTION),
     single("QSTICK", "Average of close less open", "open close", _NEGATED, period(10)),
     single("CCI", "Commodity channel index", _HLC, _NEGATED, period(20)),
+    _of_source(
+        "ZSCORE",
+        "Standard deviations of the population between the value and its average",
+        _NEGATED,
+        period(20),
+    ),
+    several(
+        "FISHER",
+        "Fisher transform of the place of (high + low) / 2 in its range (John Ehlers), and its"
+        " value one candle before",
+        "hl2",
+        alike("FISHER", _NEGATED, "fisher", "trigger"),
+        period(10, high=200),
+    ),
     several(
         "ERI",
         "Elder ray: high and low less an exponential average of closes",
@@ -319,6 +333,25 @@ _TREND = (
         "AROONOSC", "Aroon up less Aroon down", "high low", _NEGATED, period(25), range=_EITHER_WAY
     ),
     several(
+        "RENKO",
+        "Renko bricks of the close on a fixed grid of percent: the trend (1 up, -1 down), and the"
+        " bricks in its run, below 0 while it falls",
+        "close",
+        (
+            IndicatorOutput("trend", "RENKO", 0, _NEGATED, "trend", _SIGNED_FRACTION),
+            IndicatorOutput("bricks", "RENKO", 1, _NEGATED, "bricks"),
+        ),
+        IndicatorParameter("percentage", ("percentage",), 1.0, 0.01, 20.0),
+    ),
+    single(
+        "CHOP",
+        "Choppiness index: high without a trend, low in one",
+        _HLC,
+        _NONE,
+        period(14, high=200),
+        range=_POSITIVE,
+    ),
+    several(
         "FRACTAL",
         "Williams' fractals: 100 at the candle that completes a swing, else 0",
         "high low",
@@ -389,6 +422,20 @@ _VOLATILITY = (
         period(14, low=1),
         range=_POSITIVE,
     ),
+    several(
+        "SQUEEZE",
+        "Squeeze: 1 while the Bollinger bands are inside the Keltner channel, else 0, and the"
+        " momentum, the end of the regression line of the close less the middle of its range and"
+        " average",
+        _HLC,
+        (
+            IndicatorOutput("on", "SQUEEZE_ON", 0, _NONE, "on", _FRACTION),
+            IndicatorOutput("momentum", "SQUEEZE_MOMENTUM", 0, _NEGATED, "momentum"),
+        ),
+        period(20, high=200),
+        IndicatorParameter("bollinger", ("bollinger",), 2.0, 0.5, 5.0),
+        IndicatorParameter("keltner", ("keltner",), 1.5, 0.5, 5.0),
+    ),
     single("TRANGE", "True range", _HLC, _NONE, range=_POSITIVE),
     single("ADR", "Average of high less low", "high low", _NONE, period(14), range=_POSITIVE),
     single(
@@ -455,6 +502,15 @@ _VOLUME = (
         "volume",
         _NONE,
         period(20),
+        range=_POSITIVE,
+    ),
+    single(
+        "RELATIVE_VOLUME",
+        "Volume over the mean volume at the same time of day in `period` sessions before (candles"
+        " before on 1d and 1w)",
+        "day time volume",
+        _NONE,
+        period(20, high=250),
         range=_POSITIVE,
     ),
     single(

@@ -10,6 +10,7 @@ from apps.engine.indicators.indicator import (
     Range,
     average,
     band,
+    choice,
     multiplier,
     period,
     several,
@@ -25,6 +26,13 @@ def _of_source(
     type: str, description: str, *parameters: IndicatorParameter, opposite: str | None = None
 ) -> Indicator:
     return single(type, description, "source", _SAME, *parameters, opposite=opposite)
+
+
+def _previous(type: str, description: str, calendar: str) -> Indicator:
+    outputs = swapping(
+        type, _SAME, ("close", "close"), ("high", "low"), ("low", "high"), ("open", "open")
+    )
+    return several(type, description, calendar + " open high low close", outputs)
 
 
 def _acceleration(name: str, argument: str, default: float, opposite: str) -> IndicatorParameter:
@@ -83,6 +91,13 @@ _AVERAGES = (
         swapping("MAMA", _SAME, ("mama", "mama"), ("fama", "fama")),
         IndicatorParameter("fastLimit", ("fastlimit",), 0.5, 0.01, 0.99),
         IndicatorParameter("slowLimit", ("slowlimit",), 0.05, 0.01, 0.99),
+    ),
+    _of_source(
+        "ALMA",
+        "Arnaud Legoux moving average: weights of a bell curve",
+        period(9, high=500),
+        IndicatorParameter("peakOffset", ("peak",), 0.85, 0.0, 1.0),
+        IndicatorParameter("sigma", ("sigma",), 6.0, 1.0, 20.0),
     ),
     single("VWMA", "Volume-weighted moving average", "source volume", _SAME, period(20)),
     _of_source("HT_TRENDLINE", "Hilbert transform: the trend without the dominant cycle"),
@@ -175,9 +190,14 @@ _LEVELS = (
 _BANDS = (
     several(
         "BBANDS",
-        "Bollinger bands: average and standard deviations of the population",
+        "Bollinger bands: average and standard deviations of the population; percentB is where the"
+        " value lies between them (0 lower, 1 upper), width is theirs in percent of the middle",
         "source",
-        band("BBANDS"),
+        (
+            *band("BBANDS"),
+            IndicatorOutput("percentB", "BOLLINGER_RATIOS", 0, Inversion.FROM_1, "percentB"),
+            IndicatorOutput("width", "BOLLINGER_RATIOS", 1, Inversion.NONE, "width", Range(low=0)),
+        ),
         period(20),
         multiplier(2.0, "nbdevup", "nbdevdn"),
         average(),
@@ -208,12 +228,18 @@ _BANDS = (
 )
 
 _SESSIONS = (
-    single(
+    several(
         "VWAP",
-        "Volume-weighted average of (high + low + close) / 3 since the session's first candle",
+        "Volume-weighted average of (high + low + close) / 3 since the first candle of the session,"
+        " week or month, and standard deviations around it; value and vwap are the same",
         "day hlc3 volume",
-        _SAME,
-        formula="SESSION_VWAP",
+        (
+            IndicatorOutput("value", "VWAP", 0, _SAME, "value"),
+            IndicatorOutput("vwap", "VWAP", 0, _SAME, "vwap"),
+            *swapping("VWAP_BANDS", _SAME, ("upper", "lower"), ("lower", "upper")),
+        ),
+        choice("anchor", "session", "week", "month"),
+        IndicatorParameter("multiplier", ("multiplier",), 1.0, 0.1, 10.0, is_added=True),
     ),
     several(
         "OPENING_RANGE",
@@ -222,34 +248,37 @@ _SESSIONS = (
         swapping("OPENING_RANGE", _SAME, ("high", "low"), ("low", "high")),
         IndicatorParameter("minutes", ("minutes",), 15, 1, 720),
     ),
-    several(
-        "PREVIOUS_DAY",
-        "Close, high, low and open of the previous session",
-        "day open high low close",
-        swapping(
-            "PREVIOUS_DAY",
-            _SAME,
-            ("close", "close"),
-            ("high", "low"),
-            ("low", "high"),
-            ("open", "open"),
-        ),
+    _previous("PREVIOUS_DAY", "Close, high, low and open of the previous session", "day"),
+    _previous(
+        "PREVIOUS_WEEK", "Close, high, low and open of the last whole week before", "day time"
+    ),
+    _previous(
+        "PREVIOUS_MONTH", "Close, high, low and open of the last whole month before", "day time"
     ),
     several(
         "PIVOT_POINTS",
-        "Classic pivot of the previous session, with its resistances and supports",
+        "Pivot of the previous session, with its resistances and supports, and the top, bottom and"
+        " width of its central range (CPR), the width in percent of the pivot",
         "day " + _HLC,
-        swapping(
-            "PIVOT_POINTS",
-            _SAME,
-            ("pivot", "pivot"),
-            ("r1", "s1"),
-            ("r2", "s2"),
-            ("r3", "s3"),
-            ("s1", "r1"),
-            ("s2", "r2"),
-            ("s3", "r3"),
+        (
+            *swapping(
+                "PIVOT_POINTS",
+                _SAME,
+                ("pivot", "pivot"),
+                ("r1", "s1"),
+                ("r2", "s2"),
+                ("r3", "s3"),
+                ("r4", "s4"),
+                ("s1", "r1"),
+                ("s2", "r2"),
+                ("s3", "r3"),
+                ("s4", "r4"),
+                ("tc", "bc"),
+                ("bc", "tc"),
+            ),
+            IndicatorOutput("width", "PIVOT_POINTS", 11, Inversion.NONE, "width", Range(low=0)),
         ),
+        choice("method", "classic", "camarilla", "fibonacci"),
     ),
 )
 

@@ -20,6 +20,7 @@ from apps.engine.indicators.indicator import (
     IndicatorParameter,
 )
 from apps.engine.indicators.series import Series, series, series_lookback
+from apps.engine.indicators.session_formulas import FIBONACCI
 from apps.engine.language.fields import Maybe, StrictModel, Whole, refused
 
 if TYPE_CHECKING:
@@ -82,6 +83,8 @@ class Operand(StrictModel):
         parameters = self.parameters
         if parameters.get("fastPeriod", 0) >= parameters.get("slowPeriod", 1):
             raise refused("must be greater than fastPeriod", "slowPeriod")
+        if parameters.get("method") == FIBONACCI and self.output in ("r4", "s4"):
+            raise refused("is no level of fibonacci, which has three each way", "output")
         if self.warmup > LONGEST_WARMUP:
             raise refused(
                 f"needs {self.warmup} candles before its first value; "
@@ -103,7 +106,8 @@ def _model(row: Indicator) -> type[Operand]:
         text = "The price that it is computed from, or the volume."
         fields["source_"] = (Literal[SOURCES], Field(SOURCES[0], alias="source", description=text))
     for parameter in row.parameters:
-        default = Field(parameter.written(parameter.default), description=parameter.description)
+        written = None if parameter.is_added else parameter.written(parameter.default)
+        default = Field(written, description=parameter.description)
         fields[parameter.name] = (_parameter_type(parameter), default)
     model: type[Operand] = create_model(
         row.type, __base__=Operand, __doc__=row.description, **fields

@@ -13,7 +13,7 @@ from typing import ClassVar, Final, Literal, NamedTuple, get_args
 
 from pydantic import ConfigDict, Field, ValidationError
 
-from apps.engine.candles.candles import DAY, TIMEFRAMES
+from apps.engine.candles.candles import DAY, TIMEFRAMES, WARMUP_BARS
 from apps.engine.candles.symbols import Symbol
 from apps.engine.errors import FieldError, IncompleteStrategy, InvalidStrategy
 from apps.engine.indicators.catalogue import CATALOGUE
@@ -60,6 +60,10 @@ from apps.engine.units import rupees_text
 
 BEFORE_THE_CLOSE: Final = 15 * 60
 """Seconds before the session's close at which positions are squared off, unless said (rule 9)."""
+
+_SHARES_HOURS: Final = 6.25
+_SESSION_HOURS: Final = {"MCX": 14.5, "NCDEX": 12.0}
+"""The length of the longest session of an exchange, if it is not that of shares."""
 
 
 class Strategy(StrictModel):
@@ -155,6 +159,7 @@ class Strategy(StrictModel):
             _same_sides(self),
             *_idle_conditions(self),
             *_values_out_of_range(self),
+            *_out_of_reach(self),
             _other_exchange(self),
         )
         return tuple(error for error in errors if error is not None)
@@ -501,6 +506,36 @@ def _values_out_of_range(strategy: Strategy) -> Iterator[FieldError]:
             comparison = f"{condition.operator.replace('_', ' ')} {condition.value:g}"
             message = f"{condition.indicator.type} is {bounds}: {comparison} is {truth} true."
             yield FieldError(f"{path}.value", message, condition.value)
+
+
+def _out_of_reach(strategy: Strategy) -> Iterator[FieldError]:
+    """Warn of indicators over more sessions than the array of rule 11 holds before a month."""
+    symbols = map(Symbol.parse, strategy.basicInfo.symbols)
+    hours = max(_SESSION_HOURS.get(symbol.exchange, _SHARES_HOURS) for symbol in symbols)
+    for path, condition in _conditions_by_path(strategy):
+        for name, operand in condition.operands.items():
+            timeframe = operand.timeframe or strategy.basicInfo.timeframe
+            seconds, sessions = TIMEFRAMES[timeframe], _sessions_before(operand)
+            held = int(WARMUP_BARS * seconds / (hours * 3600))
+            if seconds < DAY and sessions > held:
+                message = (
+                    f"{operand.type} reads up to {sessions} sessions before its own, and"
+                    f" {WARMUP_BARS} candles of {timeframe} hold {held}: it is unknown where they"
+                    " do not reach back. Read it on candles of a longer timeframe."
+                )
+                yield FieldError(f"{path}.{name}", message)
+
+
+def _sessions_before(operand: Operand) -> int:
+    """Return the sessions before its own that an operand needs at most."""
+    match operand.type:
+        case "PREVIOUS_WEEK":
+            return 9
+        case "PREVIOUS_MONTH":
+            return 23
+        case "RELATIVE_VOLUME":
+            return int(operand.parameters["period"])
+    return 0
 
 
 def _range_of(operand: Operand) -> Range:

@@ -474,9 +474,10 @@ def _operand(operand: Operand) -> str:
     if row.type == "PRICE":
         text = _SOURCES[operand.source]
     else:
-        output = f" {operand.output}" if len(row.outputs) > 1 else ""
+        output = "" if operand.output == "value" else f" {operand.output}"
         source = f" of {_SOURCES[operand.source]}" if row.has_source else ""
-        values = [f"{_words(p.name)} {_named(operand, p.name)}" for p in row.parameters]
+        written = [p.name for p in row.parameters if getattr(operand, p.name) is not None]
+        values = [f"{_words(name)} {_named(operand, name)}" for name in written]
         settings = f" ({', '.join(values)})" if values else ""
         text = f"the {row.type}{output}{source}{settings}"
     if operand.timeframe is not None:

@@ -215,7 +215,7 @@ def _fields(model: type[BaseModel]) -> dict[str, Any]:
 def _tags(model: type[BaseModel]) -> tuple[str, ...]:
     """Return the values of the field that distinguishes a model from its siblings."""
     fields = _fields(model)
-    return _literals(fields["method"] if "method" in fields else fields["type"])
+    return _literals(fields["type"] if "type" in fields else fields["method"])
 
 
 def _literals(kind: Any) -> tuple[str, ...]:

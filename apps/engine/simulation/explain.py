@@ -241,10 +241,14 @@ def _computed(series: Series, column: int) -> str:
         return series.formula  # a pattern has no row
     row, output = matches
     given = dict(series.arguments)
-    written = (part.written(given[part.arguments[0]]) for part in row.parameters)
+    written = (
+        part.written(number)
+        for part in row.parameters
+        if (number := given[part.arguments[0]]) != part.default or not part.is_added
+    )
     words = ", ".join(part if isinstance(part, str) else f"{part:g}" for part in written)
     name = f"{row.type}({words})" if words else row.type
-    name += f".{output.name}" if len(row.outputs) > 1 else ""
+    name += "" if output.name == "value" else f".{output.name}"
     source = _source(row, series)
     return name if source in ("", _DEFAULT_SOURCE) else f"{name} of {source}"
 
