@@ -489,7 +489,6 @@ SPECTACULAR_SETTINGS = {
     ],
     "POSTPROCESSING_HOOKS": [
         "apps.algorithms.serializers.schemas.add_steps",
-        "apps.backtests.serializers.result_schemas.add_results",
         "apps.webhooks.guide.messages.add_messages",
         "apps.core.api.resources.schema.add_shared_components",
         "apps.core.api.resources.schema.drop_enum_ids",

@@ -186,5 +186,5 @@ def _closed(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     made = {name: _closed(inner) for name, inner in value.items()}
-    is_record = isinstance(made.get("properties"), dict) and isinstance(made.get("required"), list)
+    is_record = isinstance(made.get("properties"), dict) and made.get("type") == "object"
     return {"additionalProperties": False, **made} if is_record else made

@@ -9,7 +9,7 @@ from rest_framework.serializers import BooleanField, CharField, IntegerField
 from apps.accounts.credentials import email_addresses, passwords
 from apps.accounts.credentials.api_keys import KeyScope
 from apps.accounts.models import Role
-from apps.accounts.own_data.activity import SECURITY_ACTIONS
+from apps.accounts.own_data.activity import SECURITY_ACTIONS, ActivityDetails
 from apps.core.api.resources import (
     ID_EXAMPLE,
     MOMENT_EXAMPLE,
@@ -19,7 +19,7 @@ from apps.core.api.resources import (
     FlagField,
     IdTextField,
     MomentField,
-    ObjectField,
+    RecordField,
     SecretField,
     StrictSerializer,
     TextField,
@@ -332,7 +332,7 @@ class ActivitySerializer(AnswerSerializer):
         " `system`: the service itself; `command`: on the machine's command line.",
     )
     address = CharField(help_text="The address of the client; empty without one.")
-    details = ObjectField()
+    details = RecordField(ActivityDetails)
 
 
 @example(

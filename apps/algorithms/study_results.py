@@ -1,18 +1,46 @@
 """The results of studies that an algorithm keeps: its walk-forwards and its last Monte Carlo."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from datetime import datetime
-from typing import Any, Final
+from typing import Annotated, Any, Final, NotRequired
 
 from django.db import transaction
 from django.db.models import F
+from pydantic import Field
+from typing_extensions import TypedDict
 
 from apps.algorithms.models import Algorithm, Version
 from apps.engine import UNTOLD_ENGINE_VERSION, notes_on_engine
+from apps.engine.results import ReceiptNote
+from apps.engine.studies import MonteCarloResults, WalkForwardResults
 
 MOST_WALK_FORWARDS: Final = 20
 """Older ones make way; each stays with its backtest."""
+
+
+class _KeptResults(TypedDict):
+    backtestId: str
+    algorithmVersion: Annotated[int, Field(description="The version of the steps.")]
+    engineVersion: NotRequired[
+        Annotated[int, Field(description="Absent from results of release 1.0.")]
+    ]
+    startDate: Annotated[str, Field(description="The value as sent.")]
+    endDate: Annotated[str, Field(description="The value as sent.")]
+    completedAt: Annotated[str, Field(json_schema_extra={"format": "date-time"})]
+    notes: NotRequired[
+        Annotated[
+            list[ReceiptNote],
+            Field(description="Present if an earlier engine may have been wrong."),
+        ]
+    ]
+
+
+class KeptWalkForward(_KeptResults, WalkForwardResults):
+    """The findings of a walk-forward, with their origin."""
+
+
+class KeptMonteCarlo(_KeptResults, MonteCarloResults):
+    """The findings of a Monte Carlo simulation, with their origin."""
 
 
 @transaction.atomic
@@ -38,9 +66,9 @@ def with_engine_notes(
     numbers = [kept.get("algorithmVersion", 0) for kept in results if "engineVersion" not in kept]
     versions = Version.objects.filter(algorithm=algorithm, number__in=numbers) if numbers else ()
     notes = {
-        version.number: list(
-            map(asdict, notes_on_engine(UNTOLD_ENGINE_VERSION, version.configuration))
-        )
+        version.number: [
+            note.to_wire() for note in notes_on_engine(UNTOLD_ENGINE_VERSION, version.configuration)
+        ]
         for version in versions
     }
     return [

@@ -87,9 +87,10 @@ def test_a_copy_of_a_draft_is_a_draft(api: Api, alice: User) -> None:
 
 def test_steps_that_rules_have_left_behind_are_copied_into_a_draft(api: Api, alice: User) -> None:
     source = make.algorithm(alice, **make.steps())
-    Algorithm.objects.filter(pk=source.pk).update(basic_info={"timeframe": "7m"})
+    outdated = make.OUTDATED_CONDITIONS
+    Algorithm.objects.filter(pk=source.pk).update(entry_conditions=outdated)
     body = clone(api, alice, source).json()
-    assert (body["status"], body["basicInfo"]) == ("draft", {"timeframe": "7m"})
+    assert (body["status"], body["entryConditions"]) == ("draft", outdated)
 
 
 def test_the_original_is_unchanged(api: Api, alice: User) -> None:

@@ -113,7 +113,7 @@ def test_stored_walk_forwards_of_an_algorithm_have_the_note(
     assert (kept["engineVersion"], "notes" in kept) == (ENGINE_VERSION, False)
     del kept["engineVersion"]
     rows = Algorithm.objects.filter(pk=algorithm.pk)
-    rows.update(walk_forward_results=[kept], monte_carlo_results=kept, version=2)
+    rows.update(walk_forward_results=[kept], monte_carlo_results=make.kept_monte_carlo(), version=2)
     shown = api(alice).get(path).json()
     assert codes(shown["walkForwardResults"][0]["notes"]) == [CODE]
     assert codes(shown["monteCarloResults"]["notes"]) == [CODE]

@@ -122,8 +122,8 @@ def test_sending_back_a_response_changes_nothing(
         performance=paper_performance.new() | {"totalTrades": 3, "profitFactor": None},
         last_execution={"timestamp": "2026-11-02T04:00:00.000Z", "status": "success"},
         walk_forward_config={"windows": 5},
-        walk_forward_results=[{"window": 1}],
-        monte_carlo_results={"riskOfRuin": 0.5},
+        walk_forward_results=[make.kept_walk_forward()],
+        monte_carlo_results=make.kept_monte_carlo(),
     )
     read = api(alice).get(PATH + copy["id"]).json()
     response = send(api, alice, rows.get(), verb, **read)
@@ -158,7 +158,7 @@ def test_a_template_may_be_public_and_no_longer_be_a_template_alone(api: Api, al
 
 def test_an_outdated_stored_step_does_not_refuse_a_change_of_another(api: Api, alice: User) -> None:
     algorithm = make.algorithm(alice, **make.steps())
-    Algorithm.objects.filter(pk=algorithm.pk).update(basic_info={"timeframe": "7m"})
+    Algorithm.objects.filter(pk=algorithm.pk).update(entry_conditions=make.OUTDATED_CONDITIONS)
     response = send(api, alice, algorithm, riskParameters=make.steps()["riskParameters"])
     assert (response.status_code, response.json()["status"]) == (200, "draft")
 

@@ -234,6 +234,29 @@ def _annotation(field: dict[str, Any], name: str) -> Any:
     return SCHEMAS[field["$ref"].rpartition("/")[2]].get(name)
 
 
+def _free_objects(schema: Any, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Yield the path of each object that may have any keys."""
+    if isinstance(schema, list):
+        for item in schema:
+            yield from _free_objects(item, path)
+    if not isinstance(schema, dict):
+        return
+    may_have_any = schema.get("additionalProperties", "properties" not in schema) in (True, {})
+    if "object" in schema.get("type", ()) and may_have_any:
+        yield path
+    for name, field in schema.get("properties", {}).items():
+        yield from _free_objects(field, (*path, name))
+    for word in ("items", "additionalProperties", "allOf", "anyOf", "oneOf", "prefixItems"):
+        yield from _free_objects(schema.get(word), path)
+
+
+def test_only_the_free_objects_of_the_contract_have_any_keys() -> None:
+    """The contract leaves the fields of two configurations and of the details of errors open."""
+    free = [path for name, schema in SCHEMAS.items() for path in _free_objects(schema, (name,))]
+    assert {path[-1] for path in free} == {"walkForwardConfig", "monteCarloConfig", "details"}
+    assert [path for path in free if path[-1] == "details"] == [("Error", "error", "details")]
+
+
 def test_no_text_speaks_of_the_code() -> None:
     texts = set(
         re.findall(r'"(?:description|summary)":"([^"]+)"', orjson.dumps(document()).decode())
@@ -265,7 +288,7 @@ def test_every_field_of_a_request_has_a_valid_example() -> None:
 def test_of_several_values_of_a_component_the_first_is_its_example() -> None:
     names = [f"field{number}" for number in range(12)]
     part: dict[str, Any] = {"type": "string"}
-    whole = {"type": "object", "properties": {name: schema.ref("Part") for name in names}}
+    whole = {"type": "object", "properties": {name: resources.ref("Part") for name in names}}
     example = {"value": {name: f"value of {name}" for name in reversed(names)}}
     answer = {"content": {"application/json": {"schema": whole, "examples": {"": example}}}}
     schema.add_examples(

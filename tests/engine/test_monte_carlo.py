@@ -7,6 +7,7 @@ import pytest
 
 from apps.engine.kernel.records import CURVE, TRADE, Array
 from apps.engine.results.fill_quality import FillQuality
+from apps.engine.results.wire_receipt import SimulationReceipt
 from apps.engine.simulation.simulate import SimulationResult
 from apps.engine.studies.configs import MonteCarloConfig, parse_config
 from apps.engine.studies.monte_carlo import (
@@ -98,10 +99,23 @@ def summary(*profits: float, **config: object) -> dict[str, Any]:
     return findings
 
 
+RECEIPT = SimulationReceipt(
+    engineVersion=0,
+    configuration="",
+    candles="",
+    rulebook="",
+    start=0,
+    end=0,
+    capital=0,
+    seed=0,
+    notes=[],
+)
+
+
 def result_with(trades: Array) -> SimulationResult:
     """Return a result of these trades and nothing else."""
     fills = FillQuality(*[np.zeros(len(trades))] * len(FillQuality._fields))
-    return SimulationResult((), trades, np.empty(0, CURVE), None, fills, {}, {})
+    return SimulationResult((), trades, np.empty(0, CURVE), None, fills, {}, RECEIPT)
 
 
 def test_a_shuffle_gives_only_the_drawdown() -> None:

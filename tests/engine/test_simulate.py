@@ -18,6 +18,7 @@ from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.kernel.records import Settlement
 from apps.engine.language.strategy import Strategy
 from apps.engine.results.trade_figures import net_profits
+from apps.engine.results.wire_receipt import SimulationReceipt
 from apps.engine.results.wire_records import curve_points, trade_dicts
 from apps.engine.results.wire_units import round_for_wire
 from apps.engine.simulation import simulations
@@ -587,8 +588,8 @@ def test_rule_14_the_receipt_changes_with_everything_that_went_in() -> None:
     assert changed(plain, run(busy(), history(closes), schedule=schedule).receipt) == {"rulebook"}
 
 
-def changed(a: dict[str, object], b: dict[str, object]) -> set[str]:
-    return {name for name in a if a[name] != b[name]}
+def changed(a: SimulationReceipt, b: SimulationReceipt) -> set[str]:
+    return {name for name, value in a.items() if value != dict(b)[name]}
 
 
 def test_rule_15_the_curve_in_buckets_keeps_its_lows_highs_and_drawdowns() -> None:
@@ -671,7 +672,7 @@ def test_rule_13_nothing_trades_after_an_expiry() -> None:
     assert {t["exitReason"] for t in trades(result)} == {"expiry"}
     assert trades(result)[-1]["exitPrice"] == 104.5
     assert len(result.curve) == 8
-    notes = {note["code"]: note["message"] for note in result.receipt["notes"]}  # type: ignore[attr-defined]
+    notes = {note["code"]: note["message"] for note in result.receipt["notes"]}
     assert "12 of NSE:TEST" in notes["after_expiry"]
     assert result.curve["equity"][-1] == pytest.approx(10_000 + sum(net_profits(result.trades)))
 
@@ -770,7 +771,7 @@ def test_a_result_lists_the_dividends_it_leaves_out() -> None:
     )
     result = run(always, held)
     assert [trade["quantity"] for trade in trades(result)] == [10]
-    notes = {note["code"]: note["message"] for note in result.receipt["notes"]}  # type: ignore[attr-defined]
+    notes = {note["code"]: note["message"] for note in result.receipt["notes"]}
     assert notes["dividends_left_out"] == (
         "Dividends are left out: ₹260 of positions that were held into 2 ex-dates, and ₹3,700 of"
         " buying all symbols at the first open and holding them."

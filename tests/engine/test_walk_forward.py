@@ -105,4 +105,4 @@ def test_tests_end_once_the_money_is_gone() -> None:
     output = walk_forward(steps, config, histories=risky, start=0, end=2**40, capital=1e6)
     assert len(output.findings["windows"]) == 1
     notes = output.result.receipt["notes"]
-    assert "ruined" in {note["code"] for note in notes}  # type: ignore[attr-defined]
+    assert "ruined" in {note["code"] for note in notes}

@@ -3,6 +3,7 @@ import only these names.
 """
 
 from apps.algorithms.performance.alerts import Alert, raised_alerts
+from apps.algorithms.performance.last_execution import LastExecution, LastFill
 from apps.algorithms.performance.paper_performance import PerformanceValues, compute_performance
 from apps.algorithms.performance.returns import (
     BacktestedReturns,
@@ -13,6 +14,8 @@ from apps.algorithms.performance.returns import (
 __all__ = [
     "Alert",
     "BacktestedReturns",
+    "LastExecution",
+    "LastFill",
     "PerformanceValues",
     "backtested_returns",
     "compute_performance",

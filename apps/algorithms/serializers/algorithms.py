@@ -1,7 +1,7 @@
 """Algorithms on the wire."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any, Final
 
@@ -21,9 +21,15 @@ from apps.algorithms.configuration import STEPS, STRATEGY_TYPES
 from apps.algorithms.lifecycle import LISTED_STATUSES, AlgorithmStatus
 from apps.algorithms.performance import paper_performance
 from apps.algorithms.performance.alerts import ACTIONS, LARGEST_THRESHOLD
+from apps.algorithms.performance.last_execution import LastExecution
 from apps.algorithms.serializers import examples
-from apps.algorithms.serializers.schemas import step_refs
-from apps.algorithms.study_results import MOST_WALK_FORWARDS, with_engine_notes
+from apps.algorithms.serializers.schemas import DRAFT, step_refs
+from apps.algorithms.study_results import (
+    MOST_WALK_FORWARDS,
+    KeptMonteCarlo,
+    KeptWalkForward,
+    with_engine_notes,
+)
 from apps.core.api.resources import (
     ID_EXAMPLE,
     MOMENT_EXAMPLE,
@@ -37,6 +43,7 @@ from apps.core.api.resources import (
     NumberField,
     ObjectField,
     PaginationSerializer,
+    RecordField,
     Schema,
     StrictSerializer,
     TextField,
@@ -53,8 +60,8 @@ from apps.engine.language import (
     IndicatorParameter,
     Inversion,
 )
-from apps.engine.results import METRICS, Unit, round_for_wire
-from apps.market.serializers import SessionCoverageSerializer
+from apps.engine.results import METRICS, round_for_wire
+from apps.market.candles import CoverageRow, SessionCoverage
 
 MAX_FREE_OBJECT: Final = 16 * 1024
 STATUS_HELP: Final = (
@@ -81,22 +88,29 @@ SORTS: Final = {
 
 
 class StepField(ObjectField):
-    """A step; the document has it as a draft, whose parts may be missing."""
+    """A step; the document has it as a draft, whose parts may be missing, or as changes."""
 
-    def __init__(self, step: str, **options: Any) -> None:
+    def __init__(self, step: str, *, form: str = DRAFT, **options: Any) -> None:
         super().__init__(**options)
         self.step = step
+        self.form = form
 
 
 class StepSchema(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-call]
-    """The schema of a step as a draft."""
+    """The schema of a step in its form."""
 
     target_class = StepField
 
     def map_serializer_field(self, auto_schema: AutoSchema, direction: Direction) -> Schema:
-        return step_refs(draft=True)[self.target.step]
+        return step_refs(self.target.form)[self.target.step]
 
 
+@extend_schema_field({"type": "object", "properties": step_refs(), "required": list(STEPS)})
+class StepsField(ObjectField):
+    """All steps, complete."""
+
+
+@extend_schema_field(OBJECT)
 class FreeField(ObjectField):
     """An object with any keys, stored unread."""
 
@@ -107,49 +121,21 @@ class FreeField(ObjectField):
         return value
 
 
-class MetricsField(ObjectField):
-    """Metrics by their names on the wire, rounded to the decimals of their units."""
+class FiguresField(RecordField):
+    """Records with figures, rounded to the decimals of their units."""
 
     def to_representation(self, value: Any) -> Any:
         return round_for_wire(value)
 
 
-@extend_schema_field(
-    {
-        "type": "object",
-        "required": ["timestamp", "status"],
-        "properties": {
-            "timestamp": {"type": "string", "format": "date-time"},
-            "status": {"type": "string", "enum": ["success", "error"]},
-            "result": {
-                "type": "object",
-                "required": ["symbol", "side", "quantity", "price", "reason"],
-                "properties": {
-                    "symbol": {"type": "string"},
-                    "side": {"type": "string", "enum": ["buy", "sell"]},
-                    "quantity": {"type": "integer"},
-                    "price": {"type": "number", "description": "Rupees."},
-                    "reason": {"type": "string", "description": "Entry, add, or why it left."},
-                },
-                "description": "The fill; only of a success.",
-            },
-            "error": {"type": "string", "description": "The limit; only of an error."},
-        },
-    }
-)
-class LastExecutionField(MetricsField):
-    """The last fill, or the limit that stopped an entry."""
-
-
-@extend_schema_field({"type": "array", "items": OBJECT})
-class WalkForwardsField(MetricsField):
+class WalkForwardsField(FiguresField):
     """The walk-forwards that an algorithm keeps, newest last."""
 
     def to_representation(self, value: Any) -> Any:
         return super().to_representation(with_engine_notes(value, value.walk_forward_results))
 
 
-class MonteCarloField(MetricsField):
+class MonteCarloField(FiguresField):
     """The Monte Carlo simulation that an algorithm keeps."""
 
     def to_representation(self, value: Any) -> Any:
@@ -157,6 +143,13 @@ class MonteCarloField(MetricsField):
             return None
         [kept] = with_engine_notes(value, [value.monte_carlo_results])
         return super().to_representation(kept)
+
+
+class CoverageField(RecordField):
+    """The stored share of a range for each symbol."""
+
+    def to_representation(self, value: Sequence[SessionCoverage]) -> list[CoverageRow]:
+        return [coverage.to_wire() for coverage in value]
 
 
 class PerformanceSerializer(DocumentSerializer):
@@ -168,22 +161,13 @@ class PerformanceSerializer(DocumentSerializer):
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         return {
-            name: NumberField(allow_null=True, help_text=metric_help(name))
+            name: NumberField(allow_null=True, help_text=METRICS[name].description)
             for name in paper_performance.BEFORE_THE_FIRST_TRADE
         }
 
     def to_representation(self, instance: Mapping[str, float | None]) -> dict[str, Any]:
         rounded: dict[str, Any] = round_for_wire(paper_performance.in_order(instance))
         return rounded
-
-
-def metric_help(name: str) -> str:
-    """Return the definition of a metric, with its unit."""
-    metric = METRICS[name]
-    has_unit = (
-        metric.unit not in (Unit.COUNT, Unit.RATIO) and f"in {metric.unit}" not in metric.text
-    )
-    return f"{metric.text} In {metric.unit}." if has_unit else metric.text
 
 
 def _step(name: str) -> StepField:
@@ -230,6 +214,8 @@ class AlgorithmSerializer(AnswerSerializer):
         ),
     )
     walkForwardResults = WalkForwardsField(
+        KeptWalkForward,
+        many=True,
         read_only=True,
         source="*",
         help_text=f"The results, newest last; {MOST_WALK_FORWARDS} are kept. There are"
@@ -243,6 +229,7 @@ class AlgorithmSerializer(AnswerSerializer):
         ),
     )
     monteCarloResults = MonteCarloField(
+        KeptMonteCarlo,
         read_only=True,
         allow_null=True,
         source="*",
@@ -258,7 +245,8 @@ class AlgorithmSerializer(AnswerSerializer):
         source="cloned_from_id",
         help_text="The algorithm that it is a copy of.",
     )
-    lastExecution = LastExecutionField(
+    lastExecution = FiguresField(
+        LastExecution,
         read_only=True,
         allow_null=True,
         help_text="The last fill, or the limit that stopped an entry; null before the first.",
@@ -332,10 +320,10 @@ class AlgorithmCopySerializer(StrictSerializer):
 
 
 class ListedPerformanceSerializer(AnswerSerializer):
-    totalTrades = IntegerField(min_value=0, help_text=metric_help("totalTrades"))
-    winRate = NumberField(allow_null=True, help_text=metric_help("winRate"))
-    totalProfit = NumberField(help_text=metric_help("totalProfit"))
-    profitFactor = NumberField(allow_null=True, help_text=metric_help("profitFactor"))
+    totalTrades = IntegerField(min_value=0, help_text=METRICS["totalTrades"].description)
+    winRate = NumberField(allow_null=True, help_text=METRICS["winRate"].description)
+    totalProfit = NumberField(help_text=METRICS["totalProfit"].description)
+    profitFactor = NumberField(allow_null=True, help_text=METRICS["profitFactor"].description)
 
     def to_representation(self, instance: Any) -> dict[str, Any]:
         rounded: dict[str, Any] = round_for_wire(super().to_representation(instance))
@@ -550,7 +538,8 @@ class ReviewSerializer(RemarksSerializer):
     """The problems that keep an algorithm from running, and warnings."""
 
     valid = BooleanField(help_text="Whether it can be run.")
-    coverage = SessionCoverageSerializer(
+    coverage = CoverageField(
+        CoverageRow,
         many=True,
         help_text=(
             "The stored history of each symbol, from its first day to yesterday, or to its"

@@ -1,4 +1,4 @@
-"""The steps as JSON Schema, complete and as a draft, from the engine's own models.
+"""The steps as JSON Schema, complete, as a draft and as changes, from the engine's own models.
 
 A draft requires only the tags that give the kind of an object. An object without a tag may have the
 fields of any kind.
@@ -7,15 +7,18 @@ fields of any kind.
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+import orjson
+
 from apps.algorithms.configuration import STEPS
-from apps.core.api.resources import Schema, ref, text_pattern
+from apps.core.api.resources import Schema, plain_schema, ref, text_pattern
 from apps.engine.language import Strategy
 from apps.symbols.serializers import SYMBOL
 
 _REF: Final = "#/components/schemas/"
 _TAGS: Final = frozenset({"type", "method"})
 _ANNOTATIONS: Final = frozenset({"description", "default", "examples"})
-_DRAFT: Final = "Draft"
+DRAFT: Final = "Draft"
+CHANGE: Final = "Changed"
 _INDICATOR: Final = "Indicator"
 _NOT_EMPTY: Final = {
     "BasicInfo": "symbols",
@@ -37,12 +40,12 @@ def add_steps(result: Schema, **_: object) -> Schema:
     components["AlgorithmDraft"] = {
         **body,
         "description": "An algorithm in progress: steps and parts of steps may be missing.",
-        "properties": body["properties"] | step_refs(draft=True),
+        "properties": body["properties"] | step_refs(DRAFT),
     }
     components["CompleteAlgorithm"] = {
         **body,
         "description": "All steps, all they need: it is ready to run.",
-        "properties": body["properties"] | step_refs(draft=False),
+        "properties": body["properties"] | step_refs(),
         "required": list(STEPS),
     }
     components["AlgorithmBody"] = {"anyOf": [ref("CompleteAlgorithm"), ref("AlgorithmDraft")]}
@@ -55,17 +58,17 @@ def without_alternatives(document: Schema) -> Schema:
     Documentation pages expand all references of a call before they show it, and drafts are the
     larger part of them.
     """
-    components: dict[str, Schema] = dict(document["components"]["schemas"])
+    text = orjson.dumps(document).replace(f'"{_REF}{DRAFT}'.encode(), f'"{_REF}'.encode())
+    document = orjson.loads(text)
+    components: dict[str, Schema] = document["components"]["schemas"]
     components["AlgorithmBody"] = {
         **components.pop("CompleteAlgorithm"),
         "description": "Any step, or any part of one, may be missing; then it is a draft.",
     }
-    shown = {
-        name: schema
-        for name, schema in components.items()
-        if not name.startswith(_DRAFT) and name != "AlgorithmDraft"
-    }
-    return {**document, "components": {**document["components"], "schemas": shown}}
+    for name in [*components]:
+        if name.startswith(DRAFT) or name == "AlgorithmDraft":
+            del components[name]
+    return document
 
 
 def step_schemas() -> dict[str, Schema]:
@@ -100,16 +103,43 @@ def _document_schemas() -> dict[str, Schema]:
     kinds = [kind["$ref"].removeprefix(_REF) for kind in complete[_INDICATOR]["oneOf"]]
     complete[_INDICATOR] = _one_indicator({kind: complete.pop(kind) for kind in kinds})
     drafts = {
-        _DRAFT + name: _draft(schema, complete)
+        DRAFT + name: _draft(schema, complete)
         for name, schema in complete.items()
         if _differs(name, complete)
     }
     for name, part in _NOT_EMPTY.items():
-        drafts[_DRAFT + name]["properties"][part].pop("minItems")
-    drafts[_DRAFT + _INDICATOR] = {
+        drafts[DRAFT + name]["properties"][part].pop("minItems")
+    drafts[DRAFT + _INDICATOR] = {
         name: value for name, value in complete[_INDICATOR].items() if name != "required"
     }
-    return complete | drafts
+    changes = {
+        CHANGE + name: _changes(complete[name], complete)
+        for name in (step[0].upper() + step[1:] for step in STEPS)
+    }
+    return complete | drafts | changes
+
+
+def _changes(step: Schema, complete: Mapping[str, Schema]) -> Schema:
+    """Return the schema of changes to a step: some of its fields, and null for those to remove."""
+    refs = [kind["$ref"].removeprefix(_REF) for kind in step.get("oneOf", ())]
+    kinds = [complete[name] for name in refs] or [step]
+    fields: dict[str, list[Schema]] = {}
+    for kind in kinds:
+        for name, field in kind["properties"].items():
+            fields.setdefault(name, []).append(field)
+    return {
+        "type": "object",
+        "description": "Fields of the step, to be replaced; null removes a field.",
+        "properties": {name: _or_null(name, variants) for name, variants in fields.items()},
+        "additionalProperties": False,
+    }
+
+
+def _or_null(name: str, variants: Sequence[Schema]) -> Schema:
+    """Return a field as wide as these together that may also be null."""
+    field = _any_of_these(name, variants) if name in _TAGS else _either(variants)
+    notes = {word: field.pop(word) for word in _ANNOTATIONS & field.keys() - {"default"}}
+    return {"anyOf": [field, {"type": "null"}], **notes}
 
 
 def _one_indicator(kinds: Mapping[str, Schema]) -> Schema:
@@ -156,22 +186,11 @@ def _any_of_these(name: str, fields: Sequence[Schema]) -> Schema:
     )
 
 
-def step_refs(*, draft: bool) -> dict[str, Schema]:
-    """Return a reference to each step, keyed by wire name."""
-    return {name: ref((_DRAFT if draft else "") + name[0].upper() + name[1:]) for name in STEPS}
-
-
-def plain_schema(schema: Any) -> Any:
-    """Return a JSON Schema without Pydantic's additions: titles, and null for absent values."""
-    if isinstance(schema, list):
-        return [plain_schema(item) for item in schema]
-    if not isinstance(schema, dict):
-        return schema
-    return {
-        name: plain_schema(value)
-        for name, value in schema.items()
-        if not (name == "title" and isinstance(value, str)) and (name, value) != ("default", None)
-    }
+def step_refs(form: str = "") -> dict[str, Schema]:
+    """Return a reference to each step, complete or in the form of a DRAFT or of a CHANGE, keyed by
+    wire name.
+    """
+    return {name: ref(form + name[0].upper() + name[1:]) for name in STEPS}
 
 
 def _with_unions_named(schema: Any, owner: str, unions: dict[str, Schema]) -> Any:
@@ -246,7 +265,7 @@ def _draft(schema: Any, complete: Mapping[str, Schema]) -> Any:
 
 def _draft_ref(target: str, complete: Mapping[str, Schema]) -> str:
     name = target.removeprefix(_REF)
-    return _REF + _DRAFT + name if _differs(name, complete) else target
+    return _REF + DRAFT + name if _differs(name, complete) else target
 
 
 def _open_union(union: Schema, complete: Mapping[str, Schema]) -> Schema:

@@ -82,9 +82,9 @@ def _run_again(document: Mapping[str, Any], candles: Path) -> ReceiptWithCandles
         study = study_of(backtest, inputs, report=ignore_progress)
         whole = run_whole(study, threads=THREADS)
         output = BacktestOutput(whole.result, whole.findings)
-    hashes = output.hashes(backtest.study)
+    made: dict[str, object] = {**output.result.receipt, **output.hashes(backtest.study)}
     if backtest.study is None and "lookAhead" in receipt:
         evidence = EvidenceInput(inputs, output.result.trades, output.result.curve)
-        hashes["lookAhead"] = look_ahead_of(evidence).certificate
+        made["lookAhead"] = look_ahead_of(evidence).certificate
     series = [series._asdict() for series in output.result.candle_series]
-    return ReceiptWithCandles({**output.result.receipt, **hashes}, series)
+    return ReceiptWithCandles(made, series)

@@ -27,6 +27,7 @@ from apps.backtests.models import (
 from apps.backtests.running import estimates, queue, results, trial_ledger
 from apps.backtests.running.queue import HEARTBEAT_SECONDS, Work
 from apps.backtests.running.range_coverage import add_coverage, coverage_of_histories
+from apps.backtests.running.receipts import FirstReceipt
 from apps.backtests.running.simulating import BacktestOutput, load_inputs
 from apps.core import database
 from apps.core.errors import Code
@@ -217,7 +218,7 @@ def _save_with_algorithm(
         save(algorithm_id=backtest.algorithm_id, results={**origin, **(computed or {})}, now=now)
 
 
-def _receipt(output: BacktestOutput, backtest: Backtest) -> dict[str, object]:
+def _receipt(output: BacktestOutput, backtest: Backtest) -> FirstReceipt:
     """Return the inputs behind the result, and the hash that identifies equal results.
 
     `coverage` is the stored share of the range; a warning of low coverage leads the notes.

@@ -1,13 +1,15 @@
 """The stored share of a backtest's range for its symbols, and the warning of low coverage."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
+from apps.backtests.running.receipts import CoveredReceipt
 from apps.core.times import day_in_india, day_number
 from apps.engine import History, Note
 from apps.engine.candles import DAY, IST, Candles, Sessions, in_session
+from apps.engine.results import SimulationReceipt
 from apps.market.candles import SessionCoverage, coverage_of, history_of_bars
 from apps.market.rulebook import expiry_dates
 
@@ -94,14 +96,13 @@ def low_coverage_notes(coverages: Sequence[SessionCoverage]) -> list[Note]:
 
 
 def add_coverage(
-    receipt: Mapping[str, object], coverages: Sequence[SessionCoverage]
-) -> dict[str, object]:
+    receipt: SimulationReceipt, coverages: Sequence[SessionCoverage]
+) -> CoveredReceipt:
     """Return the receipt with the coverage of the range; its warning leads the notes."""
-    notes: Any = receipt["notes"]
     return {
         **receipt,
         "coverage": [coverage.to_wire() for coverage in coverages],
-        "notes": [*map(asdict, low_coverage_notes(coverages)), *notes],
+        "notes": [*(note.to_wire() for note in low_coverage_notes(coverages)), *receipt["notes"]],
     }
 
 

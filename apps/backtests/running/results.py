@@ -3,7 +3,6 @@
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from hashlib import sha256
 from itertools import chain
 from typing import Any, Final, LiteralString, NamedTuple
@@ -19,6 +18,7 @@ from apps.accounts.models import User
 from apps.algorithms.performance import BacktestedReturns, register_returns
 from apps.backtests.models import Backtest, BacktestKind, BacktestResult, BacktestStatus, TradeBlock
 from apps.backtests.running import queries
+from apps.backtests.running.receipts import Receipt
 from apps.core.errors import Code, Fault, InvalidInput, ServiceError
 from apps.engine import CandleSeries, notes_on_engine
 from apps.engine.results import (
@@ -28,6 +28,7 @@ from apps.engine.results import (
     EquityPoint,
     Excursions,
     FillQuality,
+    ReceiptNote,
     curve_blocks,
     curve_points,
     daily_returns,
@@ -297,17 +298,17 @@ def load_breakdowns(backtest: Backtest) -> dict[str, list[dict[str, object]]] | 
     return None if text is None else json.loads(text)
 
 
-def engine_notes(backtest: Backtest) -> list[dict[str, str]]:
+def engine_notes(backtest: Backtest) -> list[ReceiptNote]:
     """Return what is known today of the engine that made the result; none before there is one."""
     if backtest.receipt is None:
         return []
     notes = notes_on_engine(backtest.receipt["engineVersion"], backtest.configuration)
-    return list(map(asdict, notes))
+    return [note.to_wire() for note in notes]
 
 
-def noted_receipt(backtest: Backtest) -> dict[str, Any] | None:
+def noted_receipt(backtest: Backtest) -> Receipt | None:
     """Return the receipt with these notes; None without a result."""
-    receipt: dict[str, Any] | None = backtest.receipt
+    receipt: Receipt | None = backtest.receipt
     if receipt is None:
         return None
     return {**receipt, "notes": [*engine_notes(backtest), *receipt["notes"]]}

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from apps.backtests.models import Backtest, BacktestKind
 from apps.backtests.running import estimates, results
 from apps.backtests.running.histories import load_histories
+from apps.backtests.running.receipts import ResultHashes
 from apps.backtests.running.submissions import STUDY_FIELDS
 from apps.core.machine import cpu_count
 from apps.core.times import day_in_india
@@ -76,7 +77,7 @@ class BacktestOutput:
     sets: TriedSets | None = None
     chart: dict[str, object] | None = None
 
-    def hashes(self, study: object) -> dict[str, object]:
+    def hashes(self, study: object) -> ResultHashes:
         """Return the hashes of the receipt: `result` of the whole output, `study` of its
         configuration.
         """

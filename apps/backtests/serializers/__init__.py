@@ -18,8 +18,8 @@ from apps.backtests.serializers.backtests import (
     TradeSerializer,
     TradesQuery,
     WholeBacktestSerializer,
+    study_schemas,
 )
-from apps.backtests.serializers.result_schemas import study_schemas
 
 __all__ = [
     "BACKTEST_SORTS",

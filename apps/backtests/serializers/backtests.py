@@ -7,13 +7,14 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.serializers import BooleanField, CharField, FloatField, IntegerField
 
-from apps.algorithms.serializers import EXIT_REASON_HELP, MetricsField
+from apps.algorithms.serializers import EXIT_REASON_HELP, FiguresField
 from apps.backtests.models import Backtest, BacktestKind, BacktestStatus
 from apps.backtests.running import results
+from apps.backtests.running.receipts import Receipt
 from apps.backtests.running.results import engine_notes, noted_receipt
 from apps.backtests.running.sample_notices import notice_on_result
-from apps.backtests.running.submissions import ends_in_future
-from apps.backtests.serializers import examples, result_schemas
+from apps.backtests.running.submissions import STUDY_FIELDS, ends_in_future
+from apps.backtests.serializers import examples
 from apps.core.api.resources import (
     ID_EXAMPLE,
     ID_PATTERN,
@@ -27,12 +28,14 @@ from apps.core.api.resources import (
     ListField,
     MomentField,
     NumberField,
-    ObjectField,
     QueryIntegerField,
+    RecordField,
+    Schema,
     StrictSerializer,
     TableRenderer,
     TextField,
     example,
+    schemas_of,
 )
 from apps.core.times import indian_time
 from apps.engine.candles import TIMEFRAMES
@@ -44,8 +47,13 @@ from apps.engine.results import (
     REDUCTIONS,
     REJECTIONS,
     WAITS,
+    BacktestPerformance,
+    Breakdowns,
+    EquityPoint,
+    ReceiptNote,
     round_for_wire,
 )
+from apps.engine.studies import FINDINGS, MonteCarloConfig, OptimizationConfig, WalkForwardConfig
 from apps.market.serializers import RANGE_END
 from apps.symbols.serializers import SYMBOL
 
@@ -140,19 +148,23 @@ class BacktestRequestSerializer(StrictSerializer):
         help_text="Whether brokerage, taxes and fees are deducted: `none`, or by the `standard`"
         " schedule of the instrument's segment.",
     )
-    walkForwardConfig = ObjectField(
+    walkForwardConfig = RecordField(
+        WalkForwardConfig,
         required=False,
         help_text="Only for the kind walk_forward. Absent: the algorithm's configuration.",
     )
-    monteCarloConfig = ObjectField(
+    monteCarloConfig = RecordField(
+        MonteCarloConfig,
         required=False,
         help_text=(
             "Only for the kind monte_carlo. Absent: the algorithm's configuration, or else"
             " all defaults."
         ),
     )
-    optimizationConfig = ObjectField(
-        required=False, help_text="Required for kind optimization, and only for it."
+    optimizationConfig = RecordField(
+        OptimizationConfig,
+        required=False,
+        help_text="Required for kind optimization, and only for it.",
     )
 
 
@@ -206,8 +218,7 @@ class EquityQuery(StrictSerializer):
     )
 
 
-@extend_schema_field(result_schemas.PERFORMANCE)
-class PerformanceField(serializers.Field[Any, Any, Any, Any]):
+class PerformanceField(RecordField):
     """The metrics of a result in the order of their table; the database keeps another order.
 
     A metric that an earlier release did not compute is null, and 0 within an object.
@@ -227,41 +238,42 @@ class PerformanceField(serializers.Field[Any, Any, Any, Any]):
         return round_for_wire(metrics)
 
 
-@extend_schema_field(result_schemas.STUDY_CONFIG)
-class StudyConfigField(ObjectField):
-    """The configuration of a study."""
-
-
-@extend_schema_field(result_schemas.STUDY_RESULTS)
-class StudyResultsField(MetricsField):
-    """The results of a study."""
-
-
-@extend_schema_field(result_schemas.RECEIPT)
-class ReceiptField(serializers.Field[Any, Any, Any, Any]):
+class ReceiptField(RecordField):
     """The inputs behind a result; for generated bars the first note says so."""
 
-    def to_representation(self, value: Backtest) -> dict[str, Any] | None:
+    def __init__(self, **options: Any) -> None:
+        super().__init__(Receipt, **options)
+
+    def to_representation(self, value: Backtest) -> Receipt | None:
         receipt, notice = noted_receipt(value), notice_on_result(value)
         if receipt is None or not notice:
             return receipt
-        return {
-            **receipt,
-            "notes": [{"code": "sample_data", "message": notice}, *receipt["notes"]],
-        }
+        note = ReceiptNote(code="sample_data", message=notice)
+        return {**receipt, "notes": [note, *receipt["notes"]]}
 
 
-@extend_schema_field(result_schemas.NOTES)
-class EngineNotesField(serializers.Field[Any, Any, Any, Any]):
+class EngineNotesField(RecordField):
     """The known defects of the engine version behind a result."""
 
-    def to_representation(self, value: Backtest) -> list[dict[str, str]]:
+    def __init__(self, **options: Any) -> None:
+        super().__init__(ReceiptNote, many=True, **options)
+
+    def to_representation(self, value: Backtest) -> list[ReceiptNote]:
         return engine_notes(value)
 
 
-@extend_schema_field(result_schemas.BREAKDOWNS)
-class BreakdownsField(MetricsField):
-    """The metrics of groups of trades."""
+class StudyConfigField(RecordField):
+    """The configuration of a study."""
+
+    def __init__(self, **options: Any) -> None:
+        models = (field.model for field in STUDY_FIELDS.values())
+        help_text = "Of a study, with all defaults."
+        super().__init__(*models, allow_null=True, help_text=help_text, **options)
+
+
+def study_schemas() -> dict[str, Schema]:
+    """Return the components of study configurations, and the components they refer to."""
+    return schemas_of([field.model for field in STUDY_FIELDS.values()])
 
 
 class BacktestErrorSerializer(DocumentSerializer):
@@ -303,8 +315,13 @@ class BacktestSerializer(AnswerSerializer):
     timeframe = ChoiceField(choices=TIMEFRAMES)
     initialCapital = FloatField(help_text="Rupees.")
     config = StudyConfigField(source="study")
-    performance = PerformanceField()
-    results = StudyResultsField(source="study_results")
+    performance = PerformanceField(BacktestPerformance, allow_null=True)
+    results = FiguresField(
+        *FINDINGS,
+        source="study_results",
+        allow_null=True,
+        help_text="The results of a study, by its kind.",
+    )
     error = BacktestErrorSerializer(allow_null=True, help_text="Null unless it failed.")
     createdAt = MomentField()
     startedAt = MomentField(allow_null=True, help_text="When a worker last began it; null before.")
@@ -316,7 +333,7 @@ class BacktestSerializer(AnswerSerializer):
         help_text="When it is deleted with its result, unless it is kept or others are deleted"
         " before; null while the service keeps it.",
     )
-    receipt = ReceiptField(source="*")
+    receipt = ReceiptField(source="*", allow_null=True)
 
 
 class BacktestWarningSerializer(DocumentSerializer):
@@ -331,7 +348,7 @@ class WholeBacktestSerializer(BacktestSerializer):
     """A backtest as in a list, with its warnings and its breakdowns."""
 
     warnings = BacktestWarningSerializer(many=True, help_text="Settings that look like mistakes.")
-    breakdowns = BreakdownsField(help_text="Null until it is completed.")
+    breakdowns = FiguresField(Breakdowns, allow_null=True, help_text="Null until it is completed.")
 
     def to_representation(self, instance: Backtest) -> dict[str, Any]:
         is_completed = instance.performance is not None
@@ -429,30 +446,17 @@ class TradeSerializer(DocumentSerializer):
         return dict(instance)
 
 
-class EquityPointSerializer(DocumentSerializer):
-    """The equity at the end of a bucket of bars, and its range within the bucket."""
-
-    time = MomentField(help_text="Start of the last bar of the bucket.")
-    equity = NumberField(help_text="Rupees at the close of that bar.")
-    low = NumberField(help_text="Rupees.")
-    high = NumberField(help_text="Rupees.")
-    drawdown = NumberField(help_text="Percent under the running peak.")
-
-    def to_representation(self, instance: Mapping[str, Any]) -> dict[str, Any]:
-        return dict(instance)
-
-
 @example({"points": [examples.EQUITY_POINT]})
 class EquitySerializer(DocumentSerializer):
     """The equity curve; empty before the backtest is completed."""
 
-    points = EquityPointSerializer(many=True)
+    points = RecordField(EquityPoint, many=True)
 
 
 class ResultTable(TableRenderer):
     """The trades and the equity curve as CSV."""
 
-    rows = {"data": TradeSerializer, "points": EquityPointSerializer}
+    rows = {"data": TradeSerializer, "points": EquityPoint}
 
 
 class ResultArrow(ArrowRenderer, ResultTable):

@@ -9,7 +9,7 @@ from apps.algorithms.services import Configuration
 from apps.backtests.services import OVERRIDES
 from apps.console.schema_forms import FormNode, leaf_of, property_of, read_text
 
-_STEP_REFS = step_refs(draft=False)
+_STEP_REFS = step_refs()
 
 
 def read_overrides(typed: Mapping[str, str]) -> dict[str, Any]:

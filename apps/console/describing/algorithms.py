@@ -29,7 +29,7 @@ from apps.core.errors import Fault, InvalidInput, NotFound
 from apps.trading import services as trading
 
 _CALLS: Final = "/api/trading/algorithms"
-STEPS_FORM: Final = step_refs(draft=False)
+STEPS_FORM: Final = step_refs()
 
 
 @console_page()

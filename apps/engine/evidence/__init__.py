@@ -6,7 +6,12 @@ Other apps import only these names. Modules that load the compiler are imported 
 from typing import TYPE_CHECKING
 
 from apps.engine.evidence.charges_as_of import charges_as_of_section
-from apps.engine.evidence.figures import FIGURES, ChargesAsOfFigures, CostsFigures
+from apps.engine.evidence.figures import (
+    ChargesAsOfFigures,
+    CostsFigures,
+    EvidenceSections,
+    LookAheadCertificate,
+)
 from apps.engine.evidence.resampling import growth_band
 from apps.engine.evidence.sections import CheckStatus, EvidenceSection, section_json
 from apps.engine.evidence.traded_fills import traded_fills_of
@@ -27,13 +32,14 @@ else:
     )
 
 __all__ = [
-    "FIGURES",
     "ChargesAsOfFigures",
     "CheckStatus",
     "CostsFigures",
     "EvidenceInput",
     "EvidenceSection",
+    "EvidenceSections",
     "JoinedTests",
+    "LookAheadCertificate",
     "Trials",
     "charges_as_of_section",
     "evidence_document",

@@ -7,28 +7,16 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final, TypeAlias
 
-from pydantic import Field
+from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
+from apps.engine.results.wire_performance import ChargesByKind, record_type
 from apps.engine.studies.figures import OverfittingFigures, Percentiles
 
 _Rupees: TypeAlias = Annotated[float, Field(description="Rupees.")]
 _Share: TypeAlias = Annotated[float, Field(description="A share of 1.")]
 _Ratio: TypeAlias = Annotated[float, Field(description="A daily ratio, not annualised.")]
 _Count: TypeAlias = Annotated[int, Field(ge=0)]
-
-
-class ChargesByKind(TypedDict):
-    """Charges in rupees."""
-
-    brokerage: _Rupees
-    transactionTax: _Rupees
-    exchangeFee: _Rupees
-    ipft: _Rupees
-    sebiFee: _Rupees
-    stampDuty: _Rupees
-    gst: _Rupees
-    depositoryCharge: _Rupees
 
 
 class CostOfTrade(TypedDict):
@@ -332,3 +320,23 @@ FIGURES: Final[dict[str, type[Any]]] = {
     "sensitivity": SensitivityFigures,
 }
 """The type of the figures of each section, by its name on the wire."""
+
+
+def _section(figures: type[Any]) -> type[BaseModel]:
+    name = figures.__name__.removesuffix("Figures") + "Section"
+    fields = {
+        "sentence": (Annotated[str, Field(description="The conclusion from the figures.")], ...),
+        "figures": (figures, ...),
+        "notLookedAt": (
+            Annotated[list[str], Field(description="The aspects that it did not examine.")],
+            ...,
+        ),
+    }
+    return record_type(name, "A section with its figures.", fields)
+
+
+EvidenceSections: Final = record_type(
+    "EvidenceSections",
+    "The sections keyed by name; none until the evidence is ready.",
+    {name: (_section(figures), None) for name, figures in FIGURES.items()},
+)

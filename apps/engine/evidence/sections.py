@@ -10,8 +10,8 @@ from typing import Any, Generic, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.evidence.figures import ChargesByKind
 from apps.engine.kernel.reasons import CHARGE_KINDS
+from apps.engine.results.wire_performance import ChargesByKind
 from apps.engine.units import Unit, rounded
 
 

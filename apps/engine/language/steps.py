@@ -179,18 +179,21 @@ class RiskParameters(StrictModel):
         description=(
             "The maximum value of one position in rupees; an entry is reduced to whole"
             " lots below it."
-        )
+        ),
+        examples=[500_000],
     )
     maxDailyLoss: Rupees = Field(
         description=(
             "The loss of a day in rupees that closes all positions at their next open and"
             " blocks entries until the next session."
-        )
+        ),
+        examples=[20_000],
     )
     maxOpenPositions: Annotated[int, Field(ge=1, le=50), Whole] = Field(
         description=(
             "The maximum number of positions open at the same time, over all symbols: 1 to 50."
-        )
+        ),
+        examples=[1],
     )
     stopLoss: Maybe[Percentage] = Field(
         None,

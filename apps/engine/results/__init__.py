@@ -36,6 +36,8 @@ from apps.engine.results.result_data import ResultData
 from apps.engine.results.sharpe import rolling_sharpe_ratio
 from apps.engine.results.table import BENCHMARK, EQUITY, LEAST_DAYS, METRICS, TRADES, least_dates
 from apps.engine.results.trade_figures import net_profits, trade_returns
+from apps.engine.results.wire_performance import BacktestPerformance, ChargesByKind
+from apps.engine.results.wire_receipt import Digest, ReceiptNote, SimulationReceipt
 from apps.engine.results.wire_records import (
     EquityPoint,
     curve_blocks,
@@ -72,15 +74,20 @@ __all__ = [
     "WEEKS_A_YEAR",
     "YEARS",
     "Array",
+    "BacktestPerformance",
     "Bin",
     "BreakdownRow",
     "Breakdowns",
+    "ChargesByKind",
+    "Digest",
     "EquityPoint",
     "Excursions",
     "FillQuality",
     "PairedReturns",
     "PeriodRow",
+    "ReceiptNote",
     "ResultData",
+    "SimulationReceipt",
     "Unit",
     "all_rounded",
     "buy_and_hold",

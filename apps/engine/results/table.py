@@ -53,6 +53,12 @@ class Metric(NamedTuple):
     annual: str = ""
     within_days: bool = False
 
+    @property
+    def description(self) -> str:
+        """The definition of the figure, with its unit."""
+        has_unit = self.unit not in (COUNT, RATIO) and f"in {self.unit}" not in self.text
+        return f"{self.text} In {self.unit}." if has_unit else self.text
+
     def of(self, result_data: ResultData) -> Figure:
         """Return rupees as people write them, ratios unrounded."""
         value = (

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import isnan
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from apps.engine.candles.candles import ist_day
@@ -86,11 +88,17 @@ def _known(values: NDArray[np.float64]) -> list[float | None]:
 class EquityPoint(TypedDict):
     """The equity at the end of a bucket of bars, and its range within the bucket."""
 
-    time: str
-    equity: float
-    low: float
-    high: float
-    drawdown: float
+    time: Annotated[
+        str,
+        Field(
+            description="Start of the last bar of the bucket.",
+            json_schema_extra={"format": "date-time"},
+        ),
+    ]
+    equity: Annotated[float, Field(description="Rupees at the close of that bar.")]
+    low: Annotated[float, Field(description="Rupees.")]
+    high: Annotated[float, Field(description="Rupees.")]
+    drawdown: Annotated[float, Field(description="Percent under the running peak.")]
 
 
 def curve_points(curve: Array, points: int) -> list[EquityPoint]:

@@ -19,6 +19,7 @@ from apps.engine.kernel.codes import BY_EXPIRY, BY_EXPIRY_CLOSE
 from apps.engine.kernel.records import ENGINE_VERSION, Array
 from apps.engine.language.strategy import Strategy
 from apps.engine.results.fill_quality import LATE_BARS, THIN_SHARE, FillQuality, is_late, is_thin
+from apps.engine.results.wire_receipt import SimulationReceipt
 from apps.engine.simulation.charges import Schedule, has_rates
 from apps.engine.simulation.timeline import Note, SymbolSeries
 from apps.engine.units import rupees_text
@@ -60,7 +61,7 @@ def receipt(
     capital: float,
     seed: int,
     notes: Sequence[Note],
-) -> dict[str, object]:
+) -> SimulationReceipt:
     """Return the receipt.
 
     Equal receipts mean equal results, to the last byte (rule 14). `configuration`, `candles` and
@@ -68,17 +69,17 @@ def receipt(
     """
     contracts = [asdict(history.contract) for history in data.histories]
     columns = rule_columns(data.all_series)
-    return {
-        "engineVersion": ENGINE_VERSION,
-        "configuration": configuration_hash(strategy),
-        "candles": hash_of(candle_series),
-        "rulebook": hash_of([schedule, contracts, _hash_columns(columns)]),
-        "start": data.start,
-        "end": data.end,
-        "capital": capital,
-        "seed": seed,
-        "notes": [asdict(note) for note in notes],
-    }
+    return SimulationReceipt(
+        engineVersion=ENGINE_VERSION,
+        configuration=configuration_hash(strategy),
+        candles=hash_of(candle_series),
+        rulebook=hash_of([schedule, contracts, _hash_columns(columns)]),
+        start=data.start,
+        end=data.end,
+        capital=capital,
+        seed=seed,
+        notes=[note.to_wire() for note in notes],
+    )
 
 
 class CandleSeries(NamedTuple):

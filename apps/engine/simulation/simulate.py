@@ -25,6 +25,7 @@ from apps.engine.language.strategy import Strategy
 from apps.engine.results.excursions import Excursions
 from apps.engine.results.fill_quality import FillQuality, fill_quality_of
 from apps.engine.results.table import Performance, performance
+from apps.engine.results.wire_receipt import SimulationReceipt
 from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.signals.signals import NO_RANGES
 from apps.engine.simulation.charges import NO_CHARGES, ChargeRow, Schedule
@@ -79,7 +80,7 @@ class SimulationResult:
     excursions: Excursions | None
     fills: FillQuality
     performance: Performance
-    receipt: dict[str, object]
+    receipt: SimulationReceipt
     candle_series: tuple[CandleSeries, ...] = ()
 
 

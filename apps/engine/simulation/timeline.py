@@ -18,6 +18,7 @@ from apps.engine.indicators.higher_timeframe import HigherTimeframe
 from apps.engine.kernel.codes import ENTER, EXIT_LONG, EXIT_SHORT
 from apps.engine.kernel.records import NO_MARGINS, NO_VOLUME, Plan
 from apps.engine.language.strategy import Strategy
+from apps.engine.results.wire_receipt import ReceiptNote
 from apps.engine.signals.columns import Arrays, ColumnCache
 from apps.engine.signals.required_inputs import RequiredInputs
 from apps.engine.signals.signals import NO_RANGES, SignalMask, atr_columns, signals_of
@@ -38,6 +39,9 @@ class Note:
 
     code: str
     message: str
+
+    def to_wire(self) -> ReceiptNote:
+        return ReceiptNote(code=self.code, message=self.message)
 
 
 class Payout(NamedTuple):

@@ -18,7 +18,12 @@ from apps.engine.studies.configs import (
     parse_config,
 )
 from apps.engine.studies.fan import FAN_PATHS
-from apps.engine.studies.figures import FINDINGS, schemas_of
+from apps.engine.studies.figures import (
+    FINDINGS,
+    MonteCarloResults,
+    OptimizationResults,
+    WalkForwardResults,
+)
 from apps.engine.studies.grid import Grid, applied, search_errors, why_not_tried
 from apps.engine.studies.windows import TooFewSessions, sessions_needed
 
@@ -52,17 +57,19 @@ __all__ = [
     "InvalidStudy",
     "MonteCarlo",
     "MonteCarloConfig",
+    "MonteCarloResults",
     "Optimisation",
     "OptimizationConfig",
+    "OptimizationResults",
     "Overfitting",
     "Study",
     "TooFewSessions",
     "WalkForward",
     "WalkForwardConfig",
+    "WalkForwardResults",
     "applied",
     "parse_config",
     "run_whole",
-    "schemas_of",
     "search_errors",
     "sessions_needed",
     "why_not_tried",

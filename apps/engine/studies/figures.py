@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, TypeAdapter
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from apps.engine.results.sharpe import DeflatedRatio
@@ -203,13 +203,3 @@ FINDINGS: Final[tuple[type[Any], ...]] = (
     OptimizationResults,
 )
 """The types of the findings of all studies."""
-
-
-def schemas_of(kinds: tuple[type[Any], ...], ref_template: str) -> dict[str, Any]:
-    """Return the JSON schemas of types, and of those that they refer to, by name."""
-    schemas: dict[str, Any] = {}
-    for kind in kinds:
-        schema = TypeAdapter(kind).json_schema(ref_template=ref_template)
-        schemas |= schema.pop("$defs", {})
-        schemas[kind.__name__] = schema
-    return schemas

@@ -27,6 +27,7 @@ from apps.market.candles.corporate_actions import (
     ratio_changes,
 )
 from apps.market.candles.coverage import (
+    CoverageRow,
     SessionCoverage,
     coverage_of,
     coverage_until,
@@ -67,6 +68,7 @@ __all__ = [
     "UNADJUSTED",
     "AdjustedCandles",
     "Adjustment",
+    "CoverageRow",
     "GeneratedBars",
     "SeriesKey",
     "SessionCoverage",

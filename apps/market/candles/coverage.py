@@ -6,11 +6,13 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import date, datetime
-from typing import Any, Final
+from typing import Annotated, Any, Final, NotRequired, TypeAlias
 
 import numpy as np
 from django.db import connection
 from django.db.models import Min, QuerySet
+from pydantic import Field
+from typing_extensions import TypedDict
 
 from apps.core.times import midnight, moment, wire_time
 from apps.engine.candles import DAY, IST, TIMEFRAMES, Candles, Sessions
@@ -25,6 +27,9 @@ MOST_GAPS: Final = 100
 # The newest bars of a timeframe that are inspected: a decade of minutes.
 MOST_INSPECTED: Final = 1_000_000
 
+_Count: TypeAlias = Annotated[int, Field(ge=0)]
+_Date: TypeAlias = Annotated[str, Field(json_schema_extra={"format": "date"})]
+_Moment: TypeAlias = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 _NO_DAYS: Final = np.empty(0, np.int32)
 
 
@@ -159,6 +164,38 @@ class StoredHistory:
     since: int | None = None
 
 
+class CoverageRow(TypedDict):
+    """The stored share of a range for a symbol, on the wire."""
+
+    symbol: Annotated[str, Field(description="EXCHANGE:SYMBOL")]
+    bars: Annotated[
+        _Count,
+        Field(description="The bars of the range; in the review of an algorithm, all stored bars."),
+    ]
+    firstBar: Annotated[_Moment | None, Field(description="The start of the first bar.")]
+    lastBar: Annotated[_Moment | None, Field(description="The start of the last bar.")]
+    heldSessions: Annotated[_Count, Field(description="Sessions of the range that have bars.")]
+    sessions: Annotated[_Count, Field(description="Sessions of the range, by the dated calendar.")]
+    percentage: Annotated[
+        float | None,
+        Field(description="Held sessions in percent of `sessions`; null without any."),
+    ]
+    since: Annotated[_Date | None, Field(description="The first stored day of the symbol.")]
+    sessionsSince: Annotated[
+        _Count,
+        Field(
+            description="Sessions of the range from `since` on: a backtest needs the percentage of"
+            " them that BACKTEST_MIN_COVERAGE says."
+        ),
+    ]
+    generatedUntil: NotRequired[
+        Annotated[
+            _Moment,
+            Field(description="The start of the last generated candle; none after it is."),
+        ]
+    ]
+
+
 @dataclass(frozen=True, slots=True)
 class SessionCoverage:
     """The stored share of a range for a symbol.
@@ -187,21 +224,21 @@ class SessionCoverage:
         """Return whether fewer sessions are stored than this percentage of `sessions`."""
         return 100 * self.held_sessions < percent * sessions
 
-    def to_wire(self) -> dict[str, object]:
+    def to_wire(self) -> CoverageRow:
         """Return the coverage in wire form."""
-        row = {
-            "symbol": self.symbol,
-            "bars": self.bars,
-            "firstBar": _wire_moment(self.first_bar),
-            "lastBar": _wire_moment(self.last_bar),
-            "heldSessions": self.held_sessions,
-            "sessions": self.sessions,
-            "percentage": self.percentage,
-            "since": None if self.since is None else _date(self.since).isoformat(),
-            "sessionsSince": self.sessions_since,
-        }
+        row = CoverageRow(
+            symbol=self.symbol,
+            bars=self.bars,
+            firstBar=_wire_moment(self.first_bar),
+            lastBar=_wire_moment(self.last_bar),
+            heldSessions=self.held_sessions,
+            sessions=self.sessions,
+            percentage=self.percentage,
+            since=None if self.since is None else _date(self.since).isoformat(),
+            sessionsSince=self.sessions_since,
+        )
         if self.generated_until is not None:
-            row["generatedUntil"] = _wire_moment(self.generated_until)
+            row["generatedUntil"] = wire_time(moment(self.generated_until))
         return row
 
 

@@ -11,7 +11,6 @@ from apps.market.serializers.candles import (
     RangeQuery,
     SeriesQuery,
     SeriesSerializer,
-    SessionCoverageSerializer,
 )
 from apps.market.serializers.rulebook import (
     ChargeRatesQuery,
@@ -39,6 +38,5 @@ __all__ = [
     "RangeQuery",
     "SeriesQuery",
     "SeriesSerializer",
-    "SessionCoverageSerializer",
     "SessionsSerializer",
 ]

@@ -27,12 +27,12 @@ from apps.core.errors import Fault, InvalidInput
 from apps.core.times import moment, read_moment, wire_time
 from apps.engine.candles import TIMEFRAMES, Candles, InvalidSymbol, Symbol
 from apps.engine.results import Unit, all_rounded, wire_dates
-from apps.market.candles.coverage import MOST_GAPS, SessionCoverage
+from apps.market.candles.coverage import MOST_GAPS
 from apps.market.candles.quality import Days
 from apps.market.candles.reading import AdjustedCandles
 from apps.market.models import CorporateAction
 from apps.market.rulebook.sessions import MARKETS
-from apps.symbols.serializers import SYMBOL, SearchTextField, SymbolField
+from apps.symbols.serializers import SYMBOL, SearchTextField
 
 DEFAULT_CANDLES: Final = 500
 MAX_CANDLES: Final = 5000
@@ -264,33 +264,6 @@ def candle_rows(answer: Mapping[str, Any]) -> list[dict[str, object]]:
         {**dict(zip(names, candle, strict=True)), "date": day, "synthetic": time <= until}
         for candle, day, time in zip(answer["candles"], wire_dates(starts), times, strict=True)
     ]
-
-
-class SessionCoverageSerializer(AnswerSerializer):
-    """The stored share of a range for a symbol."""
-
-    symbol = SymbolField(help_text="EXCHANGE:SYMBOL")
-    bars = IntegerField(
-        min_value=0,
-        help_text="The bars of the range; in the review of an algorithm, all stored bars.",
-    )
-    firstBar = MomentField(allow_null=True, help_text="The start of the first bar.")
-    lastBar = MomentField(allow_null=True, help_text="The start of the last bar.")
-    heldSessions = IntegerField(min_value=0, help_text="Sessions of the range that have bars.")
-    sessions = IntegerField(min_value=0, help_text="Sessions of the range, by the dated calendar.")
-    percentage = NumberField(
-        allow_null=True, help_text="Held sessions in percent of `sessions`; null without any."
-    )
-    since = DateField(allow_null=True, help_text="The first stored day of the symbol.")
-    sessionsSince = IntegerField(
-        min_value=0,
-        help_text="Sessions of the range from `since` on: a backtest needs the percentage of them"
-        " that BACKTEST_MIN_COVERAGE says.",
-    )
-    generatedUntil = MomentField(required=False, help_text=_GENERATED_HELP)
-
-    def to_representation(self, instance: SessionCoverage) -> dict[str, Any]:
-        return instance.to_wire()
 
 
 class GapSerializer(AnswerSerializer):

@@ -11,7 +11,7 @@ from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
 from hashlib import sha256
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -55,7 +55,7 @@ class Execution:
 
     symbol: str
     time: int
-    side: str
+    side: Literal["buy", "sell"]
     intent: Intent
     quantity: int
     price: float

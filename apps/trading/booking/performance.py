@@ -11,7 +11,14 @@ from django.db import connection
 from django.db.models import QuerySet
 
 from apps.algorithms.models import Algorithm, AlgorithmStatus, AlgorithmTransition
-from apps.algorithms.performance import Alert, PerformanceValues, compute_performance, raised_alerts
+from apps.algorithms.performance import (
+    Alert,
+    LastExecution,
+    LastFill,
+    PerformanceValues,
+    compute_performance,
+    raised_alerts,
+)
 from apps.core.errors import Code
 from apps.core.times import moment, wire_time
 from apps.trading.booking.interpret import StepOutcome
@@ -40,7 +47,7 @@ class AlgorithmUpdate:
     trades: Sequence[Trade]
     drawdown: float
     drawdown_amount: float
-    execution: dict[str, object] | None
+    execution: LastExecution | None
 
     @property
     def changes_performance(self) -> bool:
@@ -119,7 +126,7 @@ def _deeper_drawdown(outcome: StepOutcome, state: RunState | None) -> tuple[floa
     return (percent, float(rupees(amount))) if is_deeper else (0.0, 0.0)
 
 
-def _execution(outcome: StepOutcome) -> dict[str, object] | None:
+def _execution(outcome: StepOutcome) -> LastExecution | None:
     """Return the last execution or rejection of a signal or a level in this row."""
     timestamp = wire_time(moment(outcome.step.closes))
     error = next(
@@ -130,13 +137,13 @@ def _execution(outcome: StepOutcome) -> dict[str, object] | None:
     if not outcome.executions:
         return None
     last = outcome.executions[-1]
-    result = {
-        "symbol": last.symbol,
-        "side": last.side,
-        "quantity": last.quantity,
-        "price": last.price,
-        "reason": last.reason or last.intent,
-    }
+    result = LastFill(
+        symbol=last.symbol,
+        side=last.side,
+        quantity=last.quantity,
+        price=last.price,
+        reason=last.reason or last.intent,
+    )
     return {"timestamp": timestamp, "status": "success", "result": result}
 
 

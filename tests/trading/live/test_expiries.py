@@ -280,4 +280,4 @@ def test_rule_6_a_sold_option_locks_a_share_of_its_underlying_as_in_the_backtest
     assert -held.quantity == trade["quantity"] == 200_000 // unit // 65 * 65
     locked = Posting.objects.filter(book=Book.LOCKED).aggregate(total=Sum("amount"))["total"]
     assert float(locked) == pytest.approx(float(trade["quantity"]) * unit, abs=0.01)
-    assert "estimated_margin" in {note["code"] for note in result.receipt["notes"]}  # type: ignore[attr-defined]
+    assert "estimated_margin" in {note["code"] for note in result.receipt["notes"]}

@@ -2,8 +2,6 @@
 
 from typing import Any, Final
 
-from drf_spectacular.utils import extend_schema_field
-from rest_framework import serializers
 from rest_framework.serializers import CharField
 
 from apps.backtests.analysis.evidence.services import RequestedEvidence
@@ -16,12 +14,11 @@ from apps.core.api.resources import (
     FlagField,
     MomentField,
     QueryDateField,
-    Schema,
+    RecordField,
     StrictSerializer,
     example,
-    ref,
 )
-from apps.engine.evidence import FIGURES, CheckStatus, CostsFigures
+from apps.engine.evidence import CheckStatus, CostsFigures, EvidenceSections
 
 _COSTS: Final = CostsFigures(
     grossProfitAtSignalPrices=52_000,
@@ -90,31 +87,6 @@ class EvidenceCheckSerializer(AnswerSerializer):
     reason = CharField(help_text="Why, in a sentence.")
 
 
-def _section(name: str) -> Schema:
-    """Return the schema of a section with its figures."""
-    return {
-        "type": "object",
-        "required": ["sentence", "figures", "notLookedAt"],
-        "properties": {
-            "sentence": {"type": "string", "description": "The conclusion from the figures."},
-            "figures": ref(FIGURES[name].__name__),
-            "notLookedAt": {
-                "type": "array",
-                "items": {"type": "string"},
-                "description": "The aspects that it did not examine.",
-            },
-        },
-    }
-
-
-@extend_schema_field({"type": "object", "properties": {name: _section(name) for name in FIGURES}})
-class SectionsField(serializers.Field[Any, Any, Any, Any]):
-    """The sections keyed by name, as they are stored."""
-
-    def to_representation(self, value: dict[str, Any]) -> dict[str, Any]:
-        return value
-
-
 @example(
     {
         "status": "ready",
@@ -151,7 +123,7 @@ class EvidenceSerializer(AnswerSerializer):
     error = EvidenceErrorSerializer(allow_null=True, help_text="Null unless it failed.")
     verdict = EvidenceVerdictSerializer(allow_null=True, help_text="Null until it is ready.")
     checks = EvidenceCheckSerializer(many=True)
-    sections = SectionsField(help_text="None until it is ready.")
+    sections = RecordField(EvidenceSections, help_text="None until it is ready.")
 
     notes = EngineNotesField(help_text="On the engine that made the result.")
 

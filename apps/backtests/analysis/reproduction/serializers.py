@@ -5,7 +5,7 @@ from typing import Any, Final
 from rest_framework import serializers
 from rest_framework.serializers import BooleanField, CharField
 
-from apps.algorithms.serializers import EXAMPLE_STEPS
+from apps.algorithms.serializers import EXAMPLE_STEPS, StepsField
 from apps.backtests.models import BacktestKind, BacktestStatus
 from apps.backtests.serializers import ReceiptField, StudyConfigField
 from apps.core.api.resources import (
@@ -13,7 +13,6 @@ from apps.core.api.resources import (
     AnswerSerializer,
     ChoiceField,
     IdTextField,
-    ObjectField,
     example,
 )
 from apps.engine.candles import TIMEFRAMES
@@ -64,7 +63,7 @@ class CompleteReceiptSerializer(AnswerSerializer):
 
     backtestId = IdTextField(source="backtest.pk")
     kind = ChoiceField(choices=BacktestKind, source="backtest.kind")
-    configuration = ObjectField(
+    configuration = StepsField(
         source="backtest.configuration", help_text="The steps, with the overrides applied."
     )
     config = StudyConfigField(source="backtest.study")

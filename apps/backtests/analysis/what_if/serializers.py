@@ -5,7 +5,7 @@ from typing import Any
 from rest_framework import serializers
 from rest_framework.serializers import BooleanField, CharField
 
-from apps.algorithms.serializers import SettingChangeSerializer
+from apps.algorithms.serializers import CHANGE, SettingChangeSerializer, StepField
 from apps.backtests.analysis.comparison.serializers import MetricPairSerializer
 from apps.backtests.serializers import EngineNotesField
 from apps.core.api.resources import (
@@ -13,12 +13,17 @@ from apps.core.api.resources import (
     AnswerSerializer,
     FlagField,
     IdTextField,
-    ObjectField,
     StrictSerializer,
     example,
 )
 
 CHANGEABLE = ("positionSizing", "exitConditions", "riskParameters", "executionSettings")
+
+
+def _changes(step: str) -> StepField:
+    return StepField(
+        step, form=CHANGE, required=False, help_text="Fields of the step, to be replaced."
+    )
 
 
 @example(
@@ -42,10 +47,10 @@ class WhatIfRequestSerializer(StrictSerializer):
 
     has_snake_case_sources = False
 
-    positionSizing = ObjectField(required=False, help_text="Fields of the step, to be replaced.")
-    exitConditions = ObjectField(required=False, help_text="Fields of the step, to be replaced.")
-    riskParameters = ObjectField(required=False, help_text="Fields of the step, to be replaced.")
-    executionSettings = ObjectField(required=False, help_text="Fields of the step, to be replaced.")
+    positionSizing = _changes("positionSizing")
+    exitConditions = _changes("exitConditions")
+    riskParameters = _changes("riskParameters")
+    executionSettings = _changes("executionSettings")
     store = FlagField(
         required=False, default=False, help_text="Whether to submit it as a backtest too."
     )

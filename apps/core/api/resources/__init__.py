@@ -34,6 +34,7 @@ from apps.core.api.resources.pagination import (
     ordering,
     page_with,
 )
+from apps.core.api.resources.records import RecordField, Schema, plain_schema, ref, schemas_of
 from apps.core.api.resources.schema import (
     ACCOUNT,
     ETAG,
@@ -47,11 +48,9 @@ from apps.core.api.resources.schema import (
     OBJECT,
     REFRESH,
     STRING,
-    Schema,
     answer_header,
     document,
     example,
-    ref,
     refuses,
     text_pattern,
 )
@@ -131,6 +130,7 @@ __all__ = [
     "QueryDateField",
     "QueryDecimalField",
     "QueryIntegerField",
+    "RecordField",
     "Schema",
     "SecretField",
     "StrictSerializer",
@@ -153,11 +153,13 @@ __all__ = [
     "max_body",
     "ordering",
     "page_with",
+    "plain_schema",
     "public_page",
     "ref",
     "refusal_of_http",
     "refuses",
     "render_service_error",
+    "schemas_of",
     "send_whole",
     "server_error",
     "text_pattern",

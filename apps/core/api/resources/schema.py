@@ -28,11 +28,11 @@ from rest_framework import serializers
 
 from apps.core.api.exceptions import OWN_STATUS, STATUS
 from apps.core.api.resources.idempotency import HEADER, REPLAYED
+from apps.core.api.resources.records import Schema, ref
 from apps.core.api.resources.serializers import (
     ChoiceSetField,
     IdTextField,
     ListField,
-    ObjectField,
     SecretField,
     StrictSerializer,
     TextField,
@@ -40,7 +40,6 @@ from apps.core.api.resources.serializers import (
 from apps.core.api.resources.tables import ARROW, TableRenderer
 from apps.core.errors import Code, NotFound, ServiceError
 
-Schema = dict[str, Any]  # a JSON Schema of draft 2020-12, or another object of the document
 View = TypeVar("View", bound=Callable[..., object])
 Answer = TypeVar("Answer", bound=serializers.Serializer[Any])
 
@@ -262,10 +261,6 @@ def text_pattern(*, lines: bool = False, blank: bool = True, joiners: bool = Tru
     """Return the pattern of text without control and format characters."""
     refused = (_CONTROL_BUT_LINES if lines else _CONTROL) + _FORMAT + ("" if joiners else _JOINERS)
     return f"^[^{refused}]*$" if blank else rf"^[^{refused}]*[^{refused}\s][^{refused}]*$"
-
-
-def ref(name: str) -> Schema:
-    return {"$ref": f"#/components/schemas/{name}"}
 
 
 # Any value where nothing is known about it. The document omits the ban on NUL and the limits of
@@ -564,7 +559,6 @@ def _length(field: serializers.CharField) -> Schema:
 
 
 extend_schema_field({"type": "string", "pattern": ID_PATTERN})(IdTextField)
-extend_schema_field(OBJECT)(ObjectField)
 extend_schema_field({"type": "array", "items": {}})(ListField)
 
 

@@ -13,6 +13,7 @@ from rest_framework import serializers
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
+from apps.core.api.resources.records import schemas_of
 from apps.core.api.resources.serializers import ChoiceField, MomentField, StrictSerializer
 from apps.core.errors import Fault, InvalidInput
 
@@ -21,16 +22,23 @@ ARROW: Final = "application/vnd.apache.arrow.stream"
 ROWS_PER_PART: Final = 5_000
 
 Rows: TypeAlias = Sequence[Mapping[str, Any]]
-RowSerializer: TypeAlias = type[serializers.Serializer[Any]]
 
 _TIME: Final = pa.timestamp("ms", tz="UTC")
-# Of the fields of a row; all others are text.
+# Of the fields of a serializer, and of those of a typed record by format or type; all others are
+# text.
 _TYPES: Final[Mapping[type[serializers.Field[Any, Any, Any, Any]], pa.DataType]] = {
     MomentField: _TIME,
     serializers.BooleanField: pa.bool_(),
     serializers.IntegerField: pa.int64(),
     serializers.FloatField: pa.float64(),
     serializers.DateField: pa.date32(),
+}
+_TYPES_OF_RECORDS: Final[Mapping[str, pa.DataType]] = {
+    "date-time": _TIME,
+    "date": pa.date32(),
+    "boolean": pa.bool_(),
+    "integer": pa.int64(),
+    "number": pa.float64(),
 }
 
 
@@ -49,13 +57,14 @@ class TableRenderer(BaseRenderer):
     """Write the list of an answer as CSV.
 
     Pagination goes into headers; other fields are in the JSON only. A subclass names the serializer
-    of the rows of each list, keyed by the list's name in the JSON, and the fields that it omits.
+    or typed record of the rows of each list, keyed by the list's name in the JSON, and the fields
+    that it omits.
     """
 
     media_type = "text/csv"
     format = "csv"
     charset: str | None = "utf-8"
-    rows: ClassVar[Mapping[str, RowSerializer]]
+    rows: ClassVar[Mapping[str, type[Any]]]
     omitted: ClassVar[Sequence[str]] = ()
 
     def render(
@@ -76,8 +85,11 @@ class TableRenderer(BaseRenderer):
         rows: Rows = data[name]
         return rows
 
-    def columns_of(self, row: RowSerializer) -> dict[str, pa.DataType]:
+    def columns_of(self, row: type[Any]) -> dict[str, pa.DataType]:
         """Return the columns of a table of rows, with their types; nested fields have none."""
+        if not issubclass(row, serializers.Serializer):
+            columns = schemas_of([row])[row.__name__]["properties"]
+            return {name: _type_of_column(column) for name, column in columns.items()}
         fields = {str(name): field for name, field in row().fields.items()}
         return {
             name: _type_of(field)
@@ -85,7 +97,7 @@ class TableRenderer(BaseRenderer):
             if name not in self.omitted and not isinstance(field, serializers.BaseSerializer)
         }
 
-    def parts(self, row: RowSerializer, blocks: Iterable[Rows]) -> Iterator[bytes]:
+    def parts(self, row: type[Any], blocks: Iterable[Rows]) -> Iterator[bytes]:
         """Yield the table of these rows: CSV by RFC 4180, a line of names, then one for each."""
         names = list(self.columns_of(row))
         yield _lines([names])
@@ -104,7 +116,7 @@ class ArrowRenderer(TableRenderer):
     format = "arrow"
     charset = None
 
-    def parts(self, row: RowSerializer, blocks: Iterable[Rows]) -> Iterator[bytes]:
+    def parts(self, row: type[Any], blocks: Iterable[Rows]) -> Iterator[bytes]:
         schema = pa.schema(list(self.columns_of(row).items()))
         buffer = BytesIO()
         with pa.ipc.new_stream(buffer, schema) as stream:
@@ -143,6 +155,11 @@ def send_whole(request: Request, name: str, blocks: Iterable[Rows]) -> Streaming
 def _type_of(field: serializers.Field[Any, Any, Any, Any]) -> pa.DataType:
     types = (kind for base, kind in _TYPES.items() if isinstance(field, base))
     return next(types, pa.string())
+
+
+def _type_of_column(column: Mapping[str, Any]) -> pa.DataType:
+    kind = column.get("format") or column["type"]
+    return _TYPES_OF_RECORDS.get(kind, pa.string())
 
 
 def _lines(rows: Iterable[Iterable[object]]) -> bytes:

@@ -7,7 +7,7 @@ from typing import Any, Final
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from apps.core.api.resources.schema import Schema
+from apps.core.api.resources.records import Schema
 from apps.core.api.resources.serializers import StrictSerializer, TextField
 from apps.core.files.uploads import MOST_UPLOADED, Upload
 

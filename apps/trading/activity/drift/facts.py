@@ -4,10 +4,12 @@ trading.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from decimal import Decimal
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple, TypeAlias, get_args
+
+from pydantic import WithJsonSchema
 
 from apps.trading.booking.step_result import EntryBlock
 
@@ -26,6 +28,9 @@ class DifferenceKind(StrEnum):
     RISK = "risk"
 
 
+_Rupees: TypeAlias = Annotated[
+    Decimal, WithJsonSchema({"type": "string", "description": "Rupees."})
+]
 INTERVENTIONS: Final = frozenset(EntryBlock) | {
     "daily_loss_limit",
     "daily_profit_limit",
@@ -34,7 +39,8 @@ INTERVENTIONS: Final = frozenset(EntryBlock) | {
 }
 
 
-class CandleRecord(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class CandleRecord:
     """A candle as it was used, or as it is stored."""
 
     open: float
@@ -51,8 +57,9 @@ class SignalKey(NamedTuple):
     side: str
 
 
-class SignalOutcome(NamedTuple):
-    """Whether a signal was followed, and the reason if not; both None while undecided."""
+@dataclass(frozen=True, slots=True)
+class SignalOutcome:
+    """Whether a signal was followed, and the reason if not; both null while undecided."""
 
     followed: bool | None
     reason: str | None
@@ -67,13 +74,18 @@ class FillKey(NamedTuple):
     number: int
 
 
-class FillRecord(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class FillRecord:
     """A fill; only a fill of an exit has a `reason`."""
 
     quantity: int
-    price: Decimal
+    price: _Rupees
     reason: str
-    charges: Decimal
+    charges: _Rupees
+
+
+Fact: TypeAlias = CandleRecord | SignalOutcome | FillRecord
+FACTS: Final = get_args(Fact)
 
 
 @dataclass(slots=True)
@@ -171,7 +183,7 @@ def _fill_differences(expected: SessionRecord, actual: SessionRecord) -> Iterato
         if simulated == paper:
             continue
         reason = None
-        if simulated and paper and simulated._replace(charges=paper.charges) == paper:
+        if simulated and paper and replace(simulated, charges=paper.charges) == paper:
             kind = DifferenceKind.CHARGE
         else:
             reason = _intervention(simulated, paper)
@@ -189,13 +201,11 @@ def _intervention(
     return next((reason for reason in reasons if reason in INTERVENTIONS), None)
 
 
-def _to_json(
-    value: CandleRecord | SignalOutcome | FillRecord | None,
-) -> Mapping[str, object] | None:
+def _to_json(value: Fact | None) -> Mapping[str, object] | None:
     """Return a record as JSON, with rupees as text."""
     if value is None:
         return None
     return {
         name: str(content) if isinstance(content, Decimal) else content
-        for name, content in value._asdict().items()
+        for name, content in asdict(value).items()
     }

@@ -14,15 +14,15 @@ from apps.core.api.resources import (
     IdTextField,
     MomentField,
     NumberField,
-    ObjectField,
     QueryDateField,
+    RecordField,
     StrictSerializer,
     example,
 )
 from apps.core.times import moment, wire_time
 from apps.engine.results import round_for_wire
 from apps.trading.activity.drift.bands import BandStatus, ReturnBand
-from apps.trading.activity.drift.facts import DifferenceKind
+from apps.trading.activity.drift.facts import FACTS, DifferenceKind
 from apps.trading.activity.drift.services import Drift
 
 
@@ -46,8 +46,12 @@ class DifferenceSerializer(DocumentSerializer):
     time = MomentField(help_text="Start of the candle.")
     symbol = CharField()
     what = CharField(help_text="The candle, the signal, or the side of the fill.")
-    expected = ObjectField(allow_null=True, help_text="The backtester's result; null without one.")
-    actual = ObjectField(allow_null=True, help_text="The result on paper; null without one.")
+    expected = RecordField(
+        *FACTS, allow_null=True, help_text="The backtester's result; null without one."
+    )
+    actual = RecordField(
+        *FACTS, allow_null=True, help_text="The result on paper; null without one."
+    )
     reason = CharField(
         allow_null=True,
         help_text="For `risk`: the intervention, here or earlier in the session.",
