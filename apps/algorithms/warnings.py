@@ -83,11 +83,12 @@ def _windows_at_the_end(
     A signal trades at the open of the next candle, and an intraday entry never waits for another
     session (engine rules 1 and 9).
     """
-    windows = list(strategy.entry_windows())
+    windows = [
+        (path, window.seconds) for path, window in strategy.entry_windows() if window.seconds
+    ]
     for symbol, candles, closes in _candles_of_a_session(strategy, calendars, today):
         end = strategy.last_entry(closes)
-        for path, window in windows:
-            begin, to = window.seconds
+        for path, (begin, to) in windows:
             starts = [start for start in candles if begin <= start < to]
             if not starts or starts[0] + candles.step < end:
                 continue

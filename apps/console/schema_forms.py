@@ -7,7 +7,7 @@ type stays as typed, for the service to refuse.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Final, NamedTuple
 
@@ -19,7 +19,12 @@ from apps.core.api.resources import Schema
 _REF: Final = "#/components/schemas/"
 _PATH_PART: Final = re.compile(r"([A-Za-z][A-Za-z0-9]*)|\[(\d{1,3})\]")
 # The initial content of an added entry of a list.
-_NEW_ENTRIES: Final[Mapping[str, Mapping[str, str]]] = {"conditions": {"type": "indicator_value"}}
+_NEW_ENTRIES: Final[Mapping[str, Mapping[str, str]]] = {
+    "conditions": {"type": "indicator_value"},
+    "operands": {"type": "PRICE"},
+}
+# The kind of a number in place of an operand, in forms alone.
+_NUMBER_KIND: Final = "number"
 # Lakhs and crores may be set apart.
 _NUMBER: Final = re.compile(r"-?(\d{1,15}|\d{1,3}(,\d{2,3}){1,5})(\.\d{1,10})?")
 _YES_OR_NO: Final = {"true": "Yes", "false": "No"}
@@ -134,8 +139,10 @@ def _node(path: str, schema: Schema, value: Any, *, is_required: bool) -> FormNo
         "hint": schema.get("description", "").partition("\n")[0].replace("`", ""),
         "is_required": is_required,
     }
-    if "oneOf" in schema:
+    if "discriminator" in schema:
         return _union(schema, value if isinstance(value, dict) else {}, own)
+    if "oneOf" in schema:
+        return _plain_or_operand(schema, value, own)
     if "properties" in schema:
         children = _properties(path, schema, value if isinstance(value, dict) else {})
         return FormNode(kind="object", children=children, **own)
@@ -173,6 +180,24 @@ def _union(schema: Schema, value: Mapping[str, Any], own: dict[str, Any]) -> For
         kind = _resolved({"$ref": kinds[chosen]})
         children += _properties(own["path"], kind, value, without=tag)
     return FormNode(kind="object", children=children, **own)
+
+
+def _plain_or_operand(schema: Schema, value: Any, own: dict[str, Any]) -> FormNode:
+    """Return the choice of a name, or of a number, or of an operand with its fields."""
+    plain, operand = schema["oneOf"][0], _resolved(schema["oneOf"][1])
+    names = plain.get("enum", [_NUMBER_KIND])
+    kinds = operand["discriminator"]["mapping"]
+    options = (*_options(names), *(Option(kind, kind, "Operands") for kind in kinds))
+    if "enum" in plain and not isinstance(value, dict):
+        named = {**own, "default": _option(schema["default"]).label} if "default" in schema else own
+        return FormNode(kind="choice", value=value, options=options, changes_form=True, **named)
+    shown = value if isinstance(value, dict) else {"type": _NUMBER_KIND}
+    node = _union(operand, shown, own)
+    node.children[0] = replace(node.children[0], options=options)
+    if shown.get("type") == _NUMBER_KIND:
+        number = value.get(_NUMBER_KIND) if isinstance(value, dict) else value
+        node.children.append(_node(f"{own['path']}.number", plain, number, is_required=True))
+    return node
 
 
 def _properties(
@@ -284,7 +309,9 @@ def _compact(value: Any) -> Any:
 def _typed(schema: Schema, value: Any) -> Any:
     """Return texts in the types of their schema, or unchanged if they do not fit."""
     schema = _resolved(schema)
-    if "oneOf" in schema and isinstance(value, dict):
+    if "oneOf" in schema and "discriminator" not in schema:
+        return _typed_plain_or_operand(schema, value)
+    if "discriminator" in schema and isinstance(value, dict):
         mapping = schema["discriminator"]["mapping"]
         tag = value.get(schema["discriminator"]["propertyName"])
         # After a change of kind, drop the fields that the new kind lacks.
@@ -304,11 +331,24 @@ def _typed(schema: Schema, value: Any) -> Any:
     return _typed_text(schema, value)
 
 
+def _typed_plain_or_operand(schema: Schema, value: Any) -> Any:
+    plain, operand = schema["oneOf"]
+    kind = value.get("type") if isinstance(value, dict) else value
+    if isinstance(value, dict) and kind == _NUMBER_KIND:
+        return _typed_text(plain, value.get(_NUMBER_KIND, "1"))
+    if kind in plain.get("enum", ()):
+        return kind
+    if isinstance(value, str) and value in _resolved(operand)["discriminator"]["mapping"]:
+        return {"type": value}
+    return _typed(operand if isinstance(value, dict) else plain, value)
+
+
 def _typed_list(schema: Schema, value: Any) -> Any:
     if isinstance(value, list):
         return [_typed(schema["items"], entry) for entry in value]
     if isinstance(value, str):
-        return [part.upper() for part in re.split(r"[\s,;]+", value) if part]
+        parts = [part.upper() for part in re.split(r"[\s,;]+", value) if part]
+        return [_typed(schema["items"], part) for part in parts]
     return value
 
 

@@ -10,6 +10,7 @@ from apps.engine.indicators.series import compute_series, series
 from apps.engine.kernel import records as r
 from apps.engine.kernel.kernel import run
 from apps.engine.language.strategy import parse
+from apps.engine.signals.columns import SymbolBars
 from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.signals.signals import signals_of
 from apps.engine.simulation.plan import Terms, plan_of, terms_of
@@ -82,7 +83,7 @@ def test_indicators_by_blocks_against_one_pass() -> None:
     ratio = compare(
         f"two averages of 100,000 minutes, one pass against {blocks} blocks with all signals",
         lambda: [compute_series(indicator, candles) for indicator in ema],
-        lambda: signals_of(required_inputs(strategy), candles, {}, 0, len(candles)),
+        lambda: signals_of(required_inputs(strategy), SymbolBars(candles), 0, len(candles)),
         rounds=15,
     )
     assert ratio > 0

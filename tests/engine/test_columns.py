@@ -8,11 +8,10 @@ from hypothesis import strategies as st
 from apps.engine.candles import WARMUP_BARS
 from apps.engine.candles.resampling import resample
 from apps.engine.indicators.catalogue import CATALOGUE
-from apps.engine.indicators.series import compute_series, series
-from apps.engine.language.sides import Read
+from apps.engine.indicators.series import Read, compute_series, series, shifted
 from apps.engine.signals import blocks
 from apps.engine.signals.blocks import Block, BlockBatch, batches_of
-from apps.engine.signals.columns import BatchColumns, ColumnCache, shifted
+from apps.engine.signals.columns import BatchColumns, ColumnCache, SymbolBars
 from tests.benchmarks.random_candles import session_bars
 
 CANDLES = resample(session_bars(400, length=900), "15m", "30m", None)  # 20 months or so
@@ -26,7 +25,7 @@ def test_a_packed_column_equals_the_arrays_of_its_blocks(type: str) -> None:
     for output in row.outputs:
         computation = series(type, output.name, "close", defaults)
         (batch,) = batches_of(CANDLES, "30m", 100, len(CANDLES) - 7, 3)
-        column = BatchColumns(CANDLES, batch, {}, ColumnCache(0)).read(
+        column = BatchColumns(SymbolBars(CANDLES), batch, ColumnCache(0)).read(
             Read(computation, output.column, 0)
         )
         assert len(batch.blocks) > 10
@@ -78,9 +77,9 @@ def test_infinite_values_are_packed_as_unknown() -> None:
 def test_a_series_is_computed_once_and_read_at_any_offset(monkeypatch: pytest.MonkeyPatch) -> None:
     (batch,) = batches_of(CANDLES, "30m", 0, len(CANDLES), 9)
     cache = ColumnCache(10**8)
-    column = BatchColumns(CANDLES, batch, {}, cache).read(Read(RSI, 0, 0))
+    column = BatchColumns(SymbolBars(CANDLES), batch, cache).read(Read(RSI, 0, 0))
     monkeypatch.delattr("apps.engine.signals.columns.over")
-    again = BatchColumns(CANDLES, batch, {}, cache)
+    again = BatchColumns(SymbolBars(CANDLES), batch, cache)
     assert again.read(Read(RSI, 0, 0)).tobytes() == column.tobytes()
     assert again.read(Read(RSI, 0, 4)).tobytes() == shifted(column, 4).tobytes()
 

@@ -6,10 +6,12 @@ from typing import Any, Literal
 import numpy as np
 
 from apps.engine.candles import Candles
-from apps.engine.indicators.higher_timeframe import HigherTimeframe
+from apps.engine.indicators.aligned_candles import AlignedCandles
+from apps.engine.indicators.series import CandleSource
 from apps.engine.kernel.codes import ENTER_LONG, ENTER_SHORT
 from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.language.strategy import Strategy, parse
+from apps.engine.signals.columns import SymbolBars
 from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.signals.signals import signals_of
 from apps.engine.simulation.explain import Finding, exits_at, opposite_at, sides_at, signals_at
@@ -38,8 +40,10 @@ def walk(n: int) -> Candles:
 
 
 def symbol_series(candles: Candles) -> SymbolSeries:
-    longer = HigherTimeframe.of(candles, "5m", candles, "1h", None)
-    return SymbolSeries("NSE:TEST", candles, candles, np.empty(0, np.uint8), {"1h": longer})
+    longer = AlignedCandles.of(candles, "5m", candles, "1h", None)
+    return SymbolSeries(
+        "NSE:TEST", candles, candles, np.empty(0, np.uint8), {CandleSource(timeframe="1h"): longer}
+    )
 
 
 def entering(*conditions: dict[str, Any], **entry: Any) -> Strategy:
@@ -66,7 +70,7 @@ def test_a_side_has_a_signal_exactly_where_signals_have_its_bit() -> None:
         entering(RSI_ABOVE_50, EITHER, confirmationCandles=3),
         entering(CROSS, LONG_ALONE, ENGULFING, logicalOperator="OR"),
     ):
-        bits = signals_of(required_inputs(strategy), candles, {}, 0, len(candles))
+        bits = signals_of(required_inputs(strategy), SymbolBars(candles), 0, len(candles))
         seen, changes = symbol_series(candles), np.flatnonzero(np.diff(bits))[:12]
         for bar in {*range(0, len(candles), 20), *changes.tolist(), *(changes + 1).tolist()}:
             long, short = sides_at(strategy, seen, bar)

@@ -12,12 +12,14 @@ import pytest
 from apps.engine.candles import TIMEFRAMES, WARMUP_BARS, Candles, block_id, block_start, ist_day
 from apps.engine.candles.candles import frozen
 from apps.engine.candles.resampling import resample
-from apps.engine.indicators.higher_timeframe import HigherTimeframe
+from apps.engine.indicators.aligned_candles import AlignedCandles
+from apps.engine.indicators.series import CandleSource
 from apps.engine.kernel import codes as c
 from apps.engine.kernel import kernel as k
 from apps.engine.kernel import records as r
 from apps.engine.kernel import saved
 from apps.engine.language.strategy import Strategy, parse
+from apps.engine.signals.columns import SymbolBars
 from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.signals.signals import atr_columns, signals_of
 from apps.engine.simulation.plan import Contract, contract_rows, plan_of
@@ -135,9 +137,15 @@ def live(strategy: Strategy, candles: list[Candles], start: int) -> tuple[bytes,
             n = len(seen)
             cell[0, s] = len(bars)
             bars.append((seen.open[-1], seen.high[-1], seen.low[-1], seen.close[-1]))
-            ranges.append(np.nan_to_num(atr_columns(required_inputs(strategy), seen, n - 1, n)[-1]))
+            ranges.append(
+                np.nan_to_num(
+                    atr_columns(required_inputs(strategy), SymbolBars(seen), n - 1, n)[-1]
+                )
+            )
             known = higher_timeframes_seen(seen, own.between(0, now + 1), timeframe)
-            signals[s, 0] = signals_of(required_inputs(strategy), seen, known, n - 1, n)[-1]
+            signals[s, 0] = signals_of(
+                required_inputs(strategy), SymbolBars(seen, known), n - 1, n
+            )[-1]
         time = frozen(np.array([now]))
         market = r.MarketRows(
             time,
@@ -166,10 +174,10 @@ def longer_candles(candles: Candles, timeframe: str) -> dict[str, Candles]:
 
 def higher_timeframes_seen(
     seen: Candles, known: Candles, timeframe: str
-) -> dict[str, HigherTimeframe]:
+) -> dict[CandleSource, AlignedCandles]:
     """Return the longer candles closed by the bars known now, as a live run has them."""
     return {
-        name: HigherTimeframe.of(seen, timeframe, candles, name, None)
+        CandleSource(timeframe=name): AlignedCandles.of(seen, timeframe, candles, name, None)
         for name, candles in longer_candles(known, timeframe).items()
     }
 

@@ -9,8 +9,8 @@ import pytest
 from apps.engine.candles import Candles
 from apps.engine.candles.resampling import resample
 from apps.engine.evidence.look_ahead import CUTS, SHUFFLED_FUTURES, LookAhead, look_ahead_of
-from apps.engine.indicators.higher_timeframe import HigherTimeframe
-from apps.engine.indicators.series import Series, Table, over
+from apps.engine.indicators.aligned_candles import AlignedCandles
+from apps.engine.indicators.series import ReadOther, Series, Table, over
 from apps.engine.language.strategy import Strategy
 from apps.engine.signals import columns
 from apps.engine.simulation.timeline import History
@@ -48,11 +48,13 @@ def looked(
 
 def reading_ahead(
     bars: int, at_the_end: Callable[[Table], Table]
-) -> Callable[[Series, Candles, Iterable[slice]], Iterator[Table]]:
+) -> Callable[[Series, Candles, Iterable[slice], ReadOther], Iterator[Table]]:
     """Make indicators that read so many bars ahead; at the end, they use the known bars."""
 
-    def ahead(series: Series, candles: Candles, parts: Iterable[slice]) -> Iterator[Table]:
-        for table in over(series, candles, parts):
+    def ahead(
+        series: Series, candles: Candles, parts: Iterable[slice], read_other: ReadOther
+    ) -> Iterator[Table]:
+        for table in over(series, candles, parts, read_other):
             shifted = at_the_end(table)
             shifted[:, :-bars] = table[:, bars:]
             yield shifted
@@ -92,13 +94,13 @@ def test_ranges_longer_timeframes_and_many_symbols_are_looked_at() -> None:
 def test_a_longer_candle_that_counts_before_it_is_closed_is_caught(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    aligned = HigherTimeframe.of
+    aligned = AlignedCandles.of
 
-    def early(*arguments: Any) -> HigherTimeframe:
+    def early(*arguments: Any) -> AlignedCandles:
         higher = aligned(*arguments)
         return higher._replace(seen=np.minimum(higher.seen + 1, len(higher.candles) - 1))
 
-    monkeypatch.setattr(HigherTimeframe, "of", early)
+    monkeypatch.setattr(AlignedCandles, "of", early)
     assert looked(LONGER, longer=("15m",)).changed
 
 

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from apps.engine.candles import WARMUP_BARS, Candles, block_id, block_start, start_of_block
 from apps.engine.candles.resampling import bar_ends, resample
 from apps.engine.candles.sessions import Regime, Sessions
-from apps.engine.indicators.higher_timeframe import HigherTimeframe
+from apps.engine.indicators.aligned_candles import AlignedCandles
+from apps.engine.indicators.series import CandleSource, Read
 from apps.engine.kernel.codes import (
     CLOSE_LONG,
     CLOSE_SHORT,
@@ -24,10 +25,10 @@ from apps.engine.kernel.codes import (
     EXIT_LONG,
     EXIT_SHORT,
 )
-from apps.engine.language.sides import Check, Comparison, Hours, Movement, Read, entry_check
+from apps.engine.language.sides import Check, Comparison, Hours, Movement, entry_check
 from apps.engine.language.strategy import Strategy, parse
 from apps.engine.signals import blocks
-from apps.engine.signals.columns import ColumnCache
+from apps.engine.signals.columns import ColumnCache, SymbolBars
 from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.signals.signals import atr_columns, signals_of
 from tests.engine.configurations import CROSS, RSI_ABOVE_50, complete, entering
@@ -58,7 +59,9 @@ def price(operator: str, value: float | None = None, **more: object) -> dict[str
 
 def bits(closes: Sequence[float], *conditions: dict[str, Any], **entry: object) -> list[int]:
     strategy = parse(entering(*conditions, **entry))
-    return list(signals_of(required_inputs(strategy), bars(closes), {}, 0, len(closes)).tolist())
+    return list(
+        signals_of(required_inputs(strategy), SymbolBars(bars(closes)), 0, len(closes)).tolist()
+    )
 
 
 def entries(closes: Sequence[float], *conditions: dict[str, Any], **entry: object) -> list[int]:
@@ -206,7 +209,9 @@ def pattern_bits(*conditions: dict[str, Any], **entry: object) -> list[int]:
     """Return the bits of the last five bars; the bars before only swing."""
     candles = in_turns(SWINGS)
     strategy = parse(entering(*conditions, **entry))
-    return list(signals_of(required_inputs(strategy), candles, {}, 0, len(candles)).tolist()[-5:])
+    return list(
+        signals_of(required_inputs(strategy), SymbolBars(candles), 0, len(candles)).tolist()[-5:]
+    )
 
 
 def test_a_pattern_is_seen_at_its_last_candle() -> None:
@@ -314,7 +319,7 @@ def test_the_opposite_signal_of_one_side_only_closes(
     steps = entering(price("above", 10), positionType=position)
     if exits is not None:
         steps["exitConditions"]["exitOnOppositeSignal"] = exits
-    signals = signals_of(required_inputs(parse(steps)), bars([9, 10, 11]), {}, 0, 3)
+    signals = signals_of(required_inputs(parse(steps)), SymbolBars(bars([9, 10, 11])), 0, 3)
     assert signals.tolist() == expected
 
 
@@ -323,7 +328,7 @@ def closing(*conditions: dict[str, Any], position: str, **exits: object) -> list
     steps = entering(price("above", 1), positionType=position, confirmationCandles=3)
     steps["exitConditions"] = {"conditions": list(conditions), **exits}
     steps["riskParameters"]["stopLoss"] = 1
-    signals = signals_of(required_inputs(parse(steps)), bars([9, 10, 11]), {}, 0, 3)
+    signals = signals_of(required_inputs(parse(steps)), SymbolBars(bars([9, 10, 11])), 0, 3)
     return list((signals & (CLOSE_LONG | CLOSE_SHORT)).tolist())
 
 
@@ -360,12 +365,15 @@ def level(indicator: dict[str, Any], operator: str, value: float) -> dict[str, A
     }
 
 
-def pair(first: dict[str, Any], operator: str, other: dict[str, Any]) -> dict[str, Any]:
+def pair(
+    first: dict[str, Any], operator: str, other: dict[str, Any], **more: object
+) -> dict[str, Any]:
     return {
         "type": "indicator_indicator",
         "indicator1": first,
         "operator": operator,
         "indicator2": other,
+        **more,
     }
 
 
@@ -440,7 +448,7 @@ def test_tests_are_plain_values() -> None:
     assert isinstance(written(price("rising")), Movement)
     cross = written(CROSS)
     assert isinstance(cross, Comparison)
-    assert isinstance(cross.right, Read)
+    assert isinstance(cross.left, Read)
     assert cross.left.series.arguments == (("timeperiod", 9),)
 
 
@@ -478,6 +486,17 @@ def every_condition(timeframe: str, longer: str) -> Strategy:
         pair({"type": "OBV"}, "crosses_above", {"type": "OBV", "offset": 3}),
         pair(PRICE, "crosses_above", {"type": "SMA", "period": 5}),
         price("rising", candles=4),
+        pair(
+            {"type": "SMA", "period": 9, "source": {"type": "OBV", "offset": 1}},
+            "crosses_above",
+            {
+                "type": "CALC",
+                "operator": "subtract",
+                "operands": [{"type": "OBV"}, {"type": "ATR", "timeframe": longer}],
+            },
+            side="both",
+            within=4,
+        ),
         logicalOperator="OR",
         positionType="both",
         confirmationCandles=2,
@@ -488,10 +507,10 @@ def every_condition(timeframe: str, longer: str) -> Strategy:
 
 def test_signals_cover_exactly_the_range() -> None:
     strategy = parse(entering(price("above", 1)))
-    signals = signals_of(required_inputs(strategy), bars([2] * 6), {}, 2, 4)
+    signals = signals_of(required_inputs(strategy), SymbolBars(bars([2] * 6)), 2, 4)
     assert signals.tolist() == [1, 1]
-    assert signals_of(required_inputs(strategy), bars([2] * 6), {}, 3, 3).tolist() == []
-    assert signals_of(required_inputs(strategy), bars([]), {}, 0, 0).tolist() == []
+    assert signals_of(required_inputs(strategy), SymbolBars(bars([2] * 6)), 3, 3).tolist() == []
+    assert signals_of(required_inputs(strategy), SymbolBars(bars([])), 0, 0).tolist() == []
 
 
 KINDS = [("30m", "1d", 1800, 3000), ("1m", "15m", 60, 9000), ("1d", "1w", 86400, 4500)]
@@ -504,7 +523,10 @@ def over_all(kind: tuple[str, str, int, int]) -> tuple[Candles, Strategy, list[i
     candles, strategy = walk(count, step), every_condition(timeframe, longer)
     every = longer_candles(candles, timeframe, longer)
     whole = signals_of(
-        required_inputs(strategy), candles, seen_in(candles, timeframe, longer, every), 0, count
+        required_inputs(strategy),
+        SymbolBars(candles, seen_in(candles, timeframe, longer, every)),
+        0,
+        count,
     )
     return candles, strategy, whole.tolist()
 
@@ -531,7 +553,10 @@ def test_neither_the_start_of_a_range_nor_its_end_changes_a_bit(
     known = known.slice(max(block - WARMUP_BARS, 0), len(known))
     watch = required_inputs(strategy)
     part = signals_of(
-        watch, held, seen_in(held, timeframe, longer, known), first - held_from, len(held)
+        watch,
+        SymbolBars(held, seen_in(held, timeframe, longer, known)),
+        first - held_from,
+        len(held),
     )
     assert part.tolist() == whole[first:last]
 
@@ -540,7 +565,7 @@ def test_a_range_in_batches_is_the_range_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked = ranges(size=7, stop=14, target=14, trail=21)
-    averages = atr_columns(required_inputs(asked), walk(3000, 1800), 100, 2900)
+    averages = atr_columns(required_inputs(asked), SymbolBars(walk(3000, 1800)), 100, 2900)
     monkeypatch.setattr(blocks, "BATCH_BARS", 700)
     for kind in KINDS:
         candles, strategy, whole = over_all(kind)
@@ -548,10 +573,10 @@ def test_a_range_in_batches_is_the_range_at_once(
         longer = seen_in(candles, *kind[:2], known)
         cache, inputs = ColumnCache(10**8), required_inputs(strategy)
         for _ in range(2):  # the second time from the cache
-            signals = signals_of(inputs, candles, longer, 0, len(candles), cache=cache)
+            signals = signals_of(inputs, SymbolBars(candles, longer), 0, len(candles), cache=cache)
             assert signals.tolist() == whole
     assert (
-        atr_columns(required_inputs(asked), walk(3000, 1800), 100, 2900).tobytes()
+        atr_columns(required_inputs(asked), SymbolBars(walk(3000, 1800)), 100, 2900).tobytes()
         == averages.tobytes()
     )
 
@@ -566,8 +591,10 @@ def longer_candles(candles: Candles, timeframe: str, longer: str) -> Candles:
 
 def seen_in(
     candles: Candles, timeframe: str, longer: str, known: Candles
-) -> dict[str, HigherTimeframe]:
-    return {longer: HigherTimeframe.of(candles, timeframe, known, longer, HOURS)}
+) -> dict[CandleSource, AlignedCandles]:
+    return {
+        CandleSource(timeframe=longer): AlignedCandles.of(candles, timeframe, known, longer, HOURS)
+    }
 
 
 def test_a_longer_timeframe_is_read_from_the_array_of_its_own_block() -> None:
@@ -577,7 +604,9 @@ def test_a_longer_timeframe_is_read_from_the_array_of_its_own_block() -> None:
     steps["basicInfo"]["timeframe"] = "30m"
     known = longer_candles(candles, "30m", "1h")
     longer = seen_in(candles, "30m", "1h", known)
-    signals = signals_of(required_inputs(parse(steps)), candles, longer, 0, len(candles))
+    signals = signals_of(
+        required_inputs(parse(steps)), SymbolBars(candles, longer), 0, len(candles)
+    )
     assert 0.1 < signals.mean() < 0.9
     for bar in range(100, len(candles), 47):
         closed = longer_candles(candles.slice(0, bar + 1), "30m", "1h")
@@ -601,9 +630,9 @@ def test_every_operand_of_a_bar_comes_from_the_array_of_its_own_block() -> None:
     """OBV starts with its array, so one bar too many or a value from the block before shows."""
     candles = walk(4000, 1800)
     strategy = parse(entering(pair({"type": "OBV"}, "crosses_above", {"type": "OBV", "offset": 2})))
-    signals = signals_of(required_inputs(strategy), candles, {}, 0, 4000)
+    signals = signals_of(required_inputs(strategy), SymbolBars(candles), 0, 4000)
     above = parse(entering(level({"type": "OBV"}, "above", 3000)))
-    levels = signals_of(required_inputs(above), candles, {}, 0, 4000)
+    levels = signals_of(required_inputs(above), SymbolBars(candles), 0, 4000)
     for bar in range(3, 4000):
         part = array_of_rule_11(candles, bar, "30m")
         obv = talib.OBV(part.close, part.volume)
@@ -614,7 +643,7 @@ def test_every_operand_of_a_bar_comes_from_the_array_of_its_own_block() -> None:
 def test_the_ranges_that_rules_ask_for_come_from_the_same_arrays() -> None:
     candles = walk(3000, 1800)
     strategy = ranges(size=7, stop=14, target=14, trail=21)
-    columns = atr_columns(required_inputs(strategy), candles, 2200, 2900)
+    columns = atr_columns(required_inputs(strategy), SymbolBars(candles), 2200, 2900)
     assert columns.shape == (700, 4)
     for bar in range(2200, 2900, 7):
         part = array_of_rule_11(candles, bar, "30m")
@@ -638,24 +667,26 @@ def ranges(size: int, stop: int, target: int, trail: int) -> Strategy:
 def test_a_range_that_no_rule_asks_for_is_unknown() -> None:
     candles = walk(100, 60)
     only_stop = parse(complete(exitConditions__stopLoss={"type": "atr", "atrPeriod": 10}))
-    columns = atr_columns(required_inputs(only_stop), candles, 0, 100)
+    columns = atr_columns(required_inputs(only_stop), SymbolBars(candles), 0, 100)
     assert np.isnan(columns[:, [0, 2, 3]]).all()
     assert np.isnan(columns[:10, 1]).all()
     assert (columns[10:, 1] > 0).all()
 
 
 def test_without_a_rule_that_asks_there_are_no_ranges() -> None:
-    assert atr_columns(required_inputs(parse(complete())), walk(10, 60), 0, 10).shape == (0, 4)
+    assert atr_columns(
+        required_inputs(parse(complete())), SymbolBars(walk(10, 60)), 0, 10
+    ).shape == (0, 4)
     idle = {"enabled": False, "type": "atr"}
     strategy = parse(complete(exitConditions__trailingStop=idle))
-    assert atr_columns(required_inputs(strategy), walk(10, 60), 0, 10).shape == (0, 4)
+    assert atr_columns(required_inputs(strategy), SymbolBars(walk(10, 60)), 0, 10).shape == (0, 4)
 
 
 def test_a_session_average_is_of_its_own_day_even_after_a_block_edge() -> None:
     """The first day of a month starts again, whatever the array holds before it."""
     candles = walk(9000, 60)
     strategy = parse(entering(pair(PRICE, "above", {"type": "VWAP"})))
-    signals = signals_of(required_inputs(strategy), candles, {}, 0, 9000)
+    signals = signals_of(required_inputs(strategy), SymbolBars(candles), 0, 9000)
     for bar in range(8250, 9000, 13):
         day = slice(bar - bar % 375, bar + 1)
         typical = (candles.high[day] + candles.low[day] + candles.close[day]) / 3

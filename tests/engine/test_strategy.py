@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 from apps.engine.errors import FieldError, IncompleteStrategy, InvalidStrategy
 from apps.engine.language import validation_errors
 from apps.engine.language.conditions import IndicatorValue
-from apps.engine.language.strategy import STEP_NAMES, Strategy, parse, read_strategy
+from apps.engine.language.operands import IndicatorOperand
+from apps.engine.language.strategy import (
+    STEP_NAMES,
+    Strategy,
+    parse,
+    read_strategy,
+)
 from tests.engine.configurations import CROSS, RSI_ABOVE_50, complete, entering, without
 
 FIRST = "entryConditions__conditions__0"
@@ -42,6 +48,7 @@ def test_complete_steps_make_a_strategy_with_its_defaults() -> None:
     comparison = strategy.entryConditions.conditions[1]
     assert isinstance(comparison, IndicatorValue)
     rsi = comparison.indicator
+    assert isinstance(rsi, IndicatorOperand)
     assert (rsi.parameters, rsi.source, rsi.output, rsi.offset) == (
         {"period": 14},
         "close",

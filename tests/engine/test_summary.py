@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from apps.engine.errors import EngineError
 from apps.engine.indicators.catalogue import CATALOGUE
 from apps.engine.indicators.indicator import HIGHER_TIMEFRAMES, SOURCES, Indicator
-from apps.engine.language.operands import Operand
+from apps.engine.language.operands import IndicatorOperand
 from apps.engine.language.steps import PositionSizing
 from apps.engine.language.strategy import STEP_NAMES, Strategy, parse
 from apps.engine.language.summary import Change, StepSummary, step_changes, summarize
@@ -101,9 +101,35 @@ EXITS = (
         },
     },
 )
+DATES = {
+    "type": "time_window",
+    "from": "09:30",
+    "to": "14:30",
+    "weekdays": ["MON", "FRI"],
+    "sessionOfMonth": [-3, -2],
+    "within": 4,
+}
+LATE_PATTERN = {**PATTERN, "timeframe": "1h", "offset": 2}
+ARITHMETIC = {
+    "type": "indicator_value",
+    "indicator": {
+        "type": "CALC",
+        "operator": "divide",
+        "operands": [
+            {"type": "SMA", "source": {"type": "RSI", "offset": 1}},
+            {"type": "CALC", "operator": "max", "operands": [{"type": "PRICE"}, 2.5]},
+        ],
+    },
+    "operator": "above",
+    "value": 55.5,
+    "side": "both",
+    "within": 3,
+}
+LATE_GROUP = {**GROUP, "within": 2}
 ENTRIES = (
     {"positionType": "both", "confirmationCandles": 3, "conditions": [GROUP, CROSS, RISING]},
     {"positionType": "long", "logicalOperator": "OR", "conditions": [PATTERN, HOURS, LEVEL]},
+    {"positionType": "long", "conditions": [DATES, LATE_PATTERN, ARITHMETIC, LATE_GROUP]},
 )
 SETTINGS = (
     {"mode": "paper", "exchange": "NSE", "orderType": "market", "limitOffset": 0.5},
@@ -142,6 +168,7 @@ TEXTS = tuple(
     """
     1m 15m 1d NSE MCX live stop AND OR short both below at_or_above at_or_below crosses_below
     falling bearish CDLDOJI 09:45 14:45 intraday carryforward standard scalping volume fyers
+    TUE subtract min
 """.split()
 )
 
@@ -221,10 +248,11 @@ def test_the_examples_have_every_setting() -> None:
         (kind.__name__, name)
         for kind in kinds
         for name in kind.model_fields
-        if not issubclass(kind, Operand) and (kind, name) not in seen
+        if not issubclass(kind, IndicatorOperand) and (kind, name) not in seen
     }
     # These have one alternative that sets them, of the kinds that share them.
     shared = {"pyramiding", "activationThreshold", "side", "value", "candles", "enabled"}
+    shared |= {"within"}
     assert {(kind, name) for kind, name in missing if name not in shared} == set()
 
 

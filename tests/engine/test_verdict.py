@@ -61,7 +61,7 @@ def verdicts(
     for symbol, symbol_history in enumerate(histories):
         symbol_series = symbol_series_of(given, symbol_history, 0, 2**40)
         bits = signals_of(
-            required_inputs(given), symbol_series.candles, {}, 0, len(symbol_series.candles)
+            required_inputs(given), symbol_series.bars, 0, len(symbol_series.candles)
         ).tolist()
         for index, bit in enumerate(bits):
             signals = [side for entering, side in SIDES if bit & entering]

@@ -18,6 +18,7 @@ from apps.core.api.resources import (
     NumberField,
     ref,
 )
+from apps.core.times import moment, wire_time
 from apps.engine import Finding, Levels, SideFound
 
 EXPLAINED_SIDES: Final = ("long", "short")
@@ -99,12 +100,15 @@ EXPLAINED_CANDLE_EXAMPLE: Final[dict[str, Any]] = {
 }
 
 
-class OperandSerializer(DocumentSerializer):
+class ExplainedOperandSerializer(DocumentSerializer):
     name = CharField()
     value = NumberField(
         allow_null=True, help_text="The value at this candle; null if not known yet."
     )
     before = NumberField(allow_null=True, help_text="The value at the candle before.")
+    candleTime = MomentField(
+        required=False, help_text="The start of the candle that it reads of another symbol."
+    )
 
 
 @extend_schema_field(
@@ -126,7 +130,7 @@ class ExplainedConditionSerializer(DocumentSerializer):
     confirmed = BooleanField(
         help_text="Whether it is true as long as confirmationCandles asks for; of exits as `holds`."
     )
-    operands = OperandSerializer(many=True, help_text="The values that it compares.")
+    operands = ExplainedOperandSerializer(many=True, help_text="The values that it compares.")
     parts = PartsField()
 
     def to_representation(self, instance: Finding) -> dict[str, Any]:
@@ -134,9 +138,17 @@ class ExplainedConditionSerializer(DocumentSerializer):
             "text": instance.text,
             "holds": instance.holds,
             "confirmed": instance.confirmed,
-            "operands": [operand._asdict() for operand in instance.operands],
+            "operands": [
+                {"name": operand.name, "value": operand.value, "before": operand.before}
+                | _candle_time(operand.candle_time)
+                for operand in instance.operands
+            ],
             "parts": [self.to_representation(part) for part in instance.parts],
         }
+
+
+def _candle_time(seconds: int | None) -> dict[str, Any]:
+    return {} if seconds is None else {"candleTime": wire_time(moment(seconds))}
 
 
 class ListedConditionSerializer(ExplainedConditionSerializer):

@@ -20,6 +20,8 @@ _ANNOTATIONS: Final = frozenset({"description", "default", "examples"})
 DRAFT: Final = "Draft"
 CHANGE: Final = "Changed"
 _INDICATOR: Final = "Indicator"
+_OPERAND: Final = "Operand"
+_CALC: Final = "Calc"
 _NOT_EMPTY: Final = {
     "BasicInfo": "symbols",
     "EntryConditions": "conditions",
@@ -83,7 +85,7 @@ def step_schemas() -> dict[str, Schema]:
         name: _with_unions_named(schema, name, unions) for name, schema in components.items()
     }
     components |= unions | {"PositionSizing": strategy["properties"]["positionSizing"]}
-    components[_INDICATOR]["description"] = "An indicator with its parameters, by its type."
+    components[_OPERAND]["description"] = "An indicator with its parameters, or arithmetic."
     for schema in components.values():
         _describe_tags(schema)
     components["BasicInfo"]["properties"]["symbols"] |= {"items": SYMBOL, "uniqueItems": True}
@@ -100,8 +102,14 @@ def _document_schemas() -> dict[str, Schema]:
     form of each that a draft may leave unfinished.
     """
     complete = step_schemas()
-    kinds = [kind["$ref"].removeprefix(_REF) for kind in complete[_INDICATOR]["oneOf"]]
-    complete[_INDICATOR] = _one_indicator({kind: complete.pop(kind) for kind in kinds})
+    kinds = [kind["$ref"].removeprefix(_REF) for kind in complete[_OPERAND]["oneOf"]]
+    complete[_INDICATOR] = _one_indicator(
+        {kind: complete.pop(kind) for kind in kinds if kind != _CALC}
+    )
+    complete[_OPERAND] = {
+        "oneOf": [ref(_INDICATOR), ref(_CALC)],
+        "description": complete[_OPERAND]["description"],
+    }
     drafts = {
         DRAFT + name: _draft(schema, complete)
         for name, schema in complete.items()
@@ -109,9 +117,9 @@ def _document_schemas() -> dict[str, Schema]:
     }
     for name, part in _NOT_EMPTY.items():
         drafts[DRAFT + name]["properties"][part].pop("minItems")
-    drafts[DRAFT + _INDICATOR] = {
-        name: value for name, value in complete[_INDICATOR].items() if name != "required"
-    }
+    drafts[DRAFT + _OPERAND]["anyOf"] = drafts[DRAFT + _OPERAND].pop("oneOf")
+    for name in (_INDICATOR, _CALC):
+        drafts[DRAFT + name].pop("required")
     changes = {
         CHANGE + name: _changes(complete[name], complete)
         for name in (step[0].upper() + step[1:] for step in STEPS)
@@ -169,8 +177,11 @@ def _any_of_these(name: str, fields: Sequence[Schema]) -> Schema:
         {word: value for word, value in field.items() if word not in _ANNOTATIONS}
         for field in fields
     ]
-    wide: Schema = {"type": shapes[0]["type"]}
-    if any("enum" in shape or "const" in shape for shape in shapes):
+    if all(shape == shapes[0] for shape in shapes):
+        wide = dict(shapes[0])
+    else:
+        wide = {"type": shapes[0]["type"]}
+    if "type" in wide and any("enum" in shape or "const" in shape for shape in shapes):
         members = [shape.get("enum") or [shape["const"]] for shape in shapes]
         wide["enum"] = list(dict.fromkeys(member for choices in members for member in choices))
     for bound, widest in (("minimum", min), ("maximum", max)):
@@ -217,8 +228,6 @@ def _union_named(field: Schema, owner: str, name: str, unions: dict[str, Schema]
 
 def _union_name(owner: str, name: str) -> str:
     """Return the name of the union in a field: a group may hold less than a step."""
-    if name.startswith("indicator"):
-        return _INDICATOR
     if name == "conditions":
         return f"{owner}Condition" if "Group" in owner else "Condition"
     return name[0].upper() + name[1:]
@@ -232,7 +241,11 @@ def _describe_tags(schema: Schema) -> None:
 def _differs(name: str, complete: Mapping[str, Schema]) -> bool:
     """Return whether a draft may have less of the component than a complete algorithm."""
     schema = complete[name]
-    if name == _INDICATOR or "oneOf" in schema or not set(schema.get("required", ())) <= _TAGS:
+    if (
+        name in (_INDICATOR, _CALC)
+        or "oneOf" in schema
+        or not set(schema.get("required", ())) <= _TAGS
+    ):
         return True
     return any(_differs(inner, complete) for inner in _named_in(schema))
 
@@ -256,7 +269,7 @@ def _draft(schema: Any, complete: Mapping[str, Schema]) -> Any:
         return schema
     if "$ref" in schema:
         return {**schema, "$ref": _draft_ref(schema["$ref"], complete)}
-    if "oneOf" in schema:
+    if "discriminator" in schema:
         return _open_union(schema, complete)
     draft = {name: _draft(value, complete) for name, value in schema.items() if name != "required"}
     tags = [name for name in schema.get("required", ()) if name in _TAGS]

@@ -12,7 +12,7 @@ from apps.backtests.running.range_coverage import last_session_days, past_days
 from apps.backtests.running.submissions import DateRange
 from apps.core.errors import Code, ServiceError
 from apps.engine import LEAST_BARS
-from apps.engine.language import HigherTimeframe, Strategy
+from apps.engine.language import AlignedCandles, Strategy
 from apps.engine.results import METRICS, SESSIONS_A_YEAR, WEEKS_A_YEAR, least_dates
 from apps.engine.studies import WalkForwardConfig, sessions_needed
 from apps.market.candles import (
@@ -163,7 +163,7 @@ def _count_usable_bars(
     own = strategy.basicInfo.timeframe
     bars = read_page(symbol, own, start=None, end=date_range.end, limit=LEAST_BARS).candles
     longer = longer_candles(symbol, own, timeframe, start=date_range.start, end=date_range.end)
-    seen = HigherTimeframe.of(bars, own, longer.candles, timeframe, calendar_of(symbol)).seen
+    seen = AlignedCandles.of(bars, own, longer.candles, timeframe, calendar_of(symbol)).seen
     return int(np.count_nonzero(seen >= warmup))
 
 

@@ -163,6 +163,35 @@ class Sessions:
         special |= self._take(self.override_known, override) == 0
         return np.where(listed, special, regular)
 
+    def session_of_month(
+        self, day: NDArray[np.int32], *, from_the_end: bool = False
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Return the number of each date's session in its month, from 1, or from -1 backwards, 0
+        for a date without a session; and whether the calendar is certain of it: of every date of
+        the month up to it (from it on, backwards).
+        """
+        if not len(day):
+            return np.zeros(0, np.int64), np.zeros(0, np.bool_)
+        month = day.astype("M8[D]").astype("M8[M]")
+        begin = month.min().astype("M8[D]").astype(np.int64)
+        end = (month.max() + 1).astype("M8[D]").astype(np.int64)
+        dates = np.arange(begin, end, dtype=np.int32)
+        held, doubtful = self.is_session(dates), ~self.is_certain(dates)
+        order = slice(None, None, -1 if from_the_end else 1)
+        months = dates.astype("M8[D]").astype("M8[M]")[order]
+        first = np.flatnonzero(np.concatenate(([True], months[1:] != months[:-1])))
+
+        def counted(truth: NDArray[np.bool_]) -> NDArray[np.int64]:
+            """Return the count of true dates of the month so far, in this order."""
+            total = np.cumsum(truth[order])
+            before = np.concatenate(([0], total))[first]
+            counts: NDArray[np.int64] = total - np.repeat(before, np.diff(first, append=len(total)))
+            return counts[order]
+
+        number = np.where(held, counted(held), 0)[day - begin]
+        certain = (counted(doubtful) == 0)[day - begin]
+        return (-number if from_the_end else number), certain
+
     def _regime(self, day: NDArray[np.int32]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
         row = np.searchsorted(self.first_day, day, side="right") - 1
         return row, (row >= 0) & (day <= self._take(self.last_day, row))

@@ -9,7 +9,7 @@ closes, and a simulation that knows the next price.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from typing import Final, NamedTuple
@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine.candles.candles import TIMEFRAMES, Candles, ist_day
+from apps.engine.candles.resampling import buckets
 from apps.engine.errors import InsufficientBars
 from apps.engine.evidence.figures import LookAheadCertificate, LookAheadFigures
 from apps.engine.evidence.inputs import EvidenceInput
@@ -31,7 +32,7 @@ from apps.engine.simulation.plan import plan_of, terms_of
 from apps.engine.simulation.prepared_data import PreparedData
 from apps.engine.simulation.simulation_input import SimulationInput
 from apps.engine.simulation.simulations import TradedMarket, ignore_progress, simulate_plan
-from apps.engine.simulation.timeline import History, signals_of_series
+from apps.engine.simulation.timeline import History, OtherSymbol, signals_of_series
 
 LOOK_AHEAD: Final = "lookAhead"
 CUTS: Final = 16
@@ -191,6 +192,7 @@ def _cut(history: History, moment: int) -> History:
             name: candles.slice(0, _known(candles, name, moment))
             for name, candles in history.higher_timeframes.items()
         },
+        other_symbols=[_of_other(other, moment, _first) for other in history.other_symbols],
     )
 
 
@@ -204,7 +206,26 @@ def _shuffled(history: History, moment: int, random: np.random.Generator) -> His
             name: _reordered(candles, _known(candles, name, moment), random)
             for name, candles in history.higher_timeframes.items()
         },
+        other_symbols=[
+            _of_other(other, moment, lambda candles, n: _reordered(candles, n, random))
+            for other in history.other_symbols
+        ],
     )
+
+
+def _first(candles: Candles, known: int) -> Candles:
+    return candles.slice(0, known)
+
+
+def _of_other(
+    other: OtherSymbol, moment: int, change: Callable[[Candles, int], Candles]
+) -> OtherSymbol:
+    """Return another symbol with its candles changed by the number of those that have ended."""
+    changed = {}
+    for name, candles in other.candles.items():
+        ends = buckets(candles.time, TIMEFRAMES[name], other.sessions)[1]
+        changed[name] = change(candles, int(np.count_nonzero(ends <= moment)))
+    return replace(other, candles=changed)
 
 
 def _known(candles: Candles, timeframe: str, moment: int) -> int:

@@ -4,8 +4,8 @@ Other apps import only these names.
 """
 
 from apps.engine.errors import FieldError, IncompleteStrategy, InvalidStrategy
+from apps.engine.indicators.aligned_candles import AlignedCandles
 from apps.engine.indicators.catalogue import CATALOGUE
-from apps.engine.indicators.higher_timeframe import HigherTimeframe
 from apps.engine.indicators.indicator import (
     HIGHER_TIMEFRAMES,
     LARGEST_OFFSET,
@@ -16,6 +16,7 @@ from apps.engine.indicators.indicator import (
     Inversion,
 )
 from apps.engine.indicators.patterns import BOTH, PATTERNS
+from apps.engine.indicators.series import CandleSource
 from apps.engine.language.conditions import Side
 from apps.engine.language.strategy import (
     Reading,
@@ -33,9 +34,10 @@ __all__ = [
     "LARGEST_OFFSET",
     "PATTERNS",
     "SOURCES",
+    "AlignedCandles",
+    "CandleSource",
     "Change",
     "FieldError",
-    "HigherTimeframe",
     "IncompleteStrategy",
     "Indicator",
     "IndicatorOutput",

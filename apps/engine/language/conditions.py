@@ -1,4 +1,4 @@
-"""Conditions: comparisons of indicators, candle patterns, hours, and groups of conditions.
+"""Conditions: comparisons of operands, candle patterns, hours and dates, and groups of conditions.
 
 Entries and exits have the same conditions (`Conditions`), each with the same sides.
 """
@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeAlias, TypeV
 
 from pydantic import AfterValidator, Field, model_validator
 
+from apps.engine.indicators.indicator import LARGEST_OFFSET
 from apps.engine.indicators.patterns import PATTERNS, Direction, pattern_series
-from apps.engine.indicators.series import series_lookback
+from apps.engine.indicators.series import OWN_CANDLES, CandleSource, series_lookback
 from apps.engine.language.fields import (
     Level,
     Maybe,
@@ -23,12 +24,14 @@ from apps.engine.language.fields import (
     refused,
     seconds_of_day,
 )
-from apps.engine.language.operands import AnyIndicator
+from apps.engine.language.operands import Calc, Operand, Timeframe, Warmups
 
 MOST_TOGETHER = 400
 """Conditions of one list, those in its groups counted: twenty groups of twenty."""
 
 Side: TypeAlias = Literal["long", "short"]
+ConditionSide: TypeAlias = Literal["long", "short", "both"]
+Weekday: TypeAlias = Literal["MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN"]
 LogicalOperator: TypeAlias = Literal["AND", "OR"]
 ComparisonOperator: TypeAlias = Literal[
     "crosses_above", "crosses_below", "above", "below", "at_or_above", "at_or_below"
@@ -43,25 +46,39 @@ else:
 _SIDE = Field(
     None,
     description=(
-        "Count the condition only for this side, as written. Absent: for both sides,"
-        " mirrored for the opposite side."
+        "Count the condition only for this side, as written; `both`: for each side as written."
+        " Absent: for both sides, mirrored for the opposite side. Arithmetic and other symbols have"
+        " no mirror: where one is needed, they need a side."
     ),
     examples=["long"],
 )
+_WITHIN = Field(
+    None,
+    description=(
+        "True where it was true at one of the last so many candles, this one included. Absent: at"
+        " this candle."
+    ),
+    examples=[3],
+)
+_LAST_SESSION_OF_A_MONTH = 23
+CandleCount: TypeAlias = Annotated[int, Field(ge=1, le=100), Whole]
 _OF_A_GROUP = (
     "The 1 to 20 conditions of the group; a list has at most 400, including its groups' conditions."
 )
 
-Warmups: TypeAlias = tuple[tuple[str | None, int], ...]
-"""Candles of a timeframe (None: the algorithm's own) before the first one at which a condition can
-be true, one by one for what it reads."""
+
+def read_earlier(warmups: Warmups, candles: int) -> Warmups:
+    """Return the warm-ups of a condition that reads earlier candles of its algorithm too."""
+    return tuple(
+        (source, count + (candles if source == OWN_CANDLES else 0)) for source, count in warmups
+    )
 
 
 class IndicatorIndicator(StrictModel):
     """Two indicators compared."""
 
     type: Literal["indicator_indicator"]
-    indicator1: AnyIndicator = Field(description="The indicator to compare.")
+    indicator1: Operand = Field(description="The indicator to compare.")
     operator: ComparisonOperator = Field(
         description=(
             "How indicator1 must compare with indicator2. `crosses_above`: not above it at"
@@ -69,28 +86,26 @@ class IndicatorIndicator(StrictModel):
             " equal values."
         )
     )
-    indicator2: AnyIndicator = Field(description="The indicator to compare it with.")
-    side: Maybe[Side] = _SIDE
+    indicator2: Operand = Field(description="The indicator to compare it with.")
+    side: Maybe[ConditionSide] = _SIDE
+    within: Maybe[CandleCount] = _WITHIN
 
     @property
-    def operands(self) -> Mapping[str, AnyIndicator]:
+    def operands(self) -> Mapping[str, Operand]:
         """The indicators, keyed by field name."""
         return {"indicator1": self.indicator1, "indicator2": self.indicator2}
 
     @property
     def warmups(self) -> Warmups:
-        before = self.operator.startswith("crosses")
-        return tuple(
-            (operand.timeframe, operand.warmup + (before if operand.timeframe is None else 0))
-            for operand in self.operands.values()
-        )
+        both = self.indicator1.warmups + self.indicator2.warmups
+        return read_earlier(both, self.operator.startswith("crosses"))
 
 
 class IndicatorValue(StrictModel):
     """An indicator compared with a number, or with itself some candles ago (rising, falling)."""
 
     type: Literal["indicator_value"]
-    indicator: AnyIndicator = Field(description="The indicator to compare.")
+    indicator: Operand = Field(description="The indicator to compare.")
     operator: Literal[ComparisonOperator, MovementOperator] = Field(
         description=(
             "How the indicator must compare with the value, or move: `rising` and"
@@ -105,7 +120,7 @@ class IndicatorValue(StrictModel):
         " have none; the other operators need it.",
         examples=[70],
     )
-    candles: Maybe[Annotated[int, Field(ge=1, le=100), Whole]] = Field(
+    candles: Maybe[CandleCount] = Field(
         None,
         description=(
             "Only for `rising` and `falling`: the number of candles in a row that move in"
@@ -113,18 +128,21 @@ class IndicatorValue(StrictModel):
         ),
         examples=[3],
     )
-    side: Maybe[Side] = _SIDE
+    side: Maybe[ConditionSide] = _SIDE
+    within: Maybe[CandleCount] = _WITHIN
 
     @property
-    def operands(self) -> Mapping[str, AnyIndicator]:
+    def operands(self) -> Mapping[str, Operand]:
         return {"indicator": self.indicator}
 
     @property
     def warmups(self) -> Warmups:
-        timeframe, known = self.indicator.timeframe, self.indicator.warmup
-        if self.operator in ("rising", "falling"):
-            return ((timeframe, known + (self.candles or 1)),)
-        return ((timeframe, known + (timeframe is None and self.operator.startswith("crosses"))),)
+        if self.operator not in ("rising", "falling"):
+            return read_earlier(self.indicator.warmups, self.operator.startswith("crosses"))
+        steps = self.candles or 1
+        if isinstance(self.indicator, Calc):
+            return read_earlier(self.indicator.warmups, steps)
+        return tuple((source, count + steps) for source, count in self.indicator.warmups)
 
     @model_validator(mode="after")
     def _has_what_its_operator_needs(self) -> IndicatorValue:
@@ -151,44 +169,112 @@ class CandlePattern(StrictModel):
         description="Count only bullish or only bearish patterns. Absent: both.",
         examples=["bullish"],
     )
-    side: Maybe[Side] = _SIDE
-    operands: ClassVar[Mapping[str, AnyIndicator]] = {}
+    timeframe: Maybe[Timeframe] = Field(
+        None,
+        description=(
+            "A timeframe longer than the algorithm's: true at every candle at which the pattern's"
+            " is the last one closed. Absent: the algorithm's own."
+        ),
+        examples=["1h"],
+    )
+    offset: Maybe[Annotated[int, Field(ge=0, le=LARGEST_OFFSET), Whole]] = Field(
+        None,
+        description="The number of candles back at which the pattern ends. Absent: 0.",
+        examples=[2],
+    )
+    side: Maybe[ConditionSide] = _SIDE
+    within: Maybe[CandleCount] = _WITHIN
+    operands: ClassVar[Mapping[str, Operand]] = {}
 
     @property
     def warmups(self) -> Warmups:
-        return ((None, series_lookback(pattern_series(self.pattern))),)
+        lookback = series_lookback(pattern_series(self.pattern)) + (self.offset or 0)
+        return ((CandleSource(timeframe=self.timeframe or ""), lookback),)
+
+
+def _month_span(sessions: tuple[int, ...]) -> tuple[int, ...]:
+    match sessions:
+        case (low, high) if low <= high and low * high > 0:
+            return sessions
+    raise refused("must be two numbers of one sign, the first not above the second")
+
+
+def _each_once(days: tuple[Weekday, ...]) -> tuple[Weekday, ...]:
+    if not days:
+        raise incomplete("needs at least one day")
+    if len(set(days)) < len(days):
+        raise refused("names a day more than once")
+    return days
 
 
 class TimeWindow(StrictModel):
-    """True for bars that start in [from, to), exchange time."""
+    """True for bars that start at these hours, on these dates; exchange time."""
 
     type: Literal["time_window"]
-    from_: TimeOfDay = Field(
+    from_: Maybe[TimeOfDay] = Field(
+        None,
         alias="from",
         description=(
             "The start of the window, HH:MM in exchange time; a bar that starts then counts."
         ),
         examples=["09:30"],
     )
-    to: TimeOfDay = Field(
+    to: Maybe[TimeOfDay] = Field(
+        None,
         description=(
             "The end of the window, HH:MM in exchange time, later than `from`; a bar that"
             " starts then does not count."
         ),
         examples=["14:30"],
     )
-    side: Maybe[Side] = _SIDE
-    operands: ClassVar[Mapping[str, AnyIndicator]] = {}
+    weekdays: Maybe[
+        Annotated[
+            tuple[Weekday, ...],
+            Field(strict=False, max_length=7),
+            at_most(7),
+            AfterValidator(_each_once),
+        ]
+    ] = Field(None, description="The days of the week that count.", examples=[["MON", "FRI"]])
+    sessionOfMonth: Maybe[
+        Annotated[
+            tuple[
+                Annotated[
+                    int,
+                    Field(ge=-_LAST_SESSION_OF_A_MONTH, le=_LAST_SESSION_OF_A_MONTH),
+                    Whole,
+                ],
+                ...,
+            ],
+            Field(strict=False),
+            AfterValidator(_month_span),
+        ]
+    ] = Field(
+        None,
+        description=(
+            "The first and the last session of the month that count: 1 is its first session, -1 its"
+            " last. Special sessions count."
+        ),
+        examples=[[1, 1]],
+    )
+    side: Maybe[ConditionSide] = _SIDE
+    within: Maybe[CandleCount] = _WITHIN
+    operands: ClassVar[Mapping[str, Operand]] = {}
     warmups: ClassVar[Warmups] = ()
 
     @property
-    def seconds(self) -> tuple[int, int]:
-        """The start and the end, in seconds since midnight."""
+    def seconds(self) -> tuple[int, int] | None:
+        """The start and the end, in seconds since midnight, if it has them."""
+        if self.from_ is None or self.to is None:
+            return None
         return seconds_of_day(self.from_), seconds_of_day(self.to)
 
     @model_validator(mode="after")
-    def _runs_forward(self) -> TimeWindow:
-        if self.to <= self.from_:
+    def _names_a_time(self) -> TimeWindow:
+        if (self.from_ is None) != (self.to is None):
+            raise incomplete("is required", "from" if self.from_ is None else "to")
+        if self.from_ is None and self.weekdays is None and self.sessionOfMonth is None:
+            raise incomplete("needs from and to, weekdays or sessionOfMonth")
+        if self.from_ is not None and self.to is not None and self.to <= self.from_:
             raise refused("must be later than from", "to")
         return self
 
@@ -220,7 +306,8 @@ class _Group(StrictModel):
     logicalOperator: LogicalOperator = Field(
         description="`AND`: all conditions of the group must be true. `OR`: one is enough."
     )
-    side: Maybe[Side] = _SIDE
+    side: Maybe[ConditionSide] = _SIDE
+    within: Maybe[CandleCount] = _WITHIN
 
 
 class InnermostGroup(_Group):
@@ -252,6 +339,19 @@ def singles(conditions: Iterable[Condition]) -> Iterator[Single]:
             yield from singles(condition.conditions)
         else:
             yield condition
+
+
+def condition_warmups(
+    conditions: Iterable[Condition], before: int
+) -> Iterator[tuple[CandleSource, int]]:
+    """Yield the warm-ups of conditions that are read up to `before` candles back."""
+    for condition in conditions:
+        earlier = before + (condition.within or 1) - 1
+        if condition.type == "group":
+            yield from condition_warmups(condition.conditions, earlier)
+        else:
+            yield (OWN_CANDLES, earlier)
+            yield from read_earlier(condition.warmups, earlier)
 
 
 def singles_by_path(path: str, conditions: Sequence[Condition]) -> Iterator[tuple[str, Single]]:

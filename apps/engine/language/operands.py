@@ -1,14 +1,17 @@
-"""An indicator in a condition: one model per row of the catalogue.
+"""An operand of a condition: an indicator, with a model per row of the catalogue, or arithmetic.
 
-Names, ranges and defaults are only in the catalogue.
+Names, ranges and defaults of indicators are only in the catalogue.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, Union
+from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias, Union
 
-from pydantic import Field, create_model, model_validator
+from pydantic import BaseModel, Discriminator, Field, Tag, create_model
+from pydantic import model_validator as model_rule
+from typing_extensions import TypeAliasType
 
 from apps.engine.indicators.catalogue import CATALOGUE
 from apps.engine.indicators.indicator import (
@@ -19,18 +22,51 @@ from apps.engine.indicators.indicator import (
     Indicator,
     IndicatorParameter,
 )
-from apps.engine.indicators.series import Series, series, series_lookback
+from apps.engine.indicators.series import (
+    OWN_CANDLES,
+    Calculation,
+    CandleSource,
+    Read,
+    Series,
+    series,
+    series_lookback,
+)
 from apps.engine.indicators.session_formulas import FIBONACCI
-from apps.engine.language.fields import Maybe, StrictModel, Whole, refused
+from apps.engine.language.fields import Level, Maybe, StrictModel, Whole, at_most, refused
+
+MOST_NODES: Final = 16
+"""Calculations, indicators and numbers of an operand."""
+DEEPEST: Final = 4
+"""Calculations and sources, one inside the other."""
+MOST_OPERANDS: Final = 8
+_NUMBER_OF_OPERANDS: Final = {"abs": 1, "subtract": 2, "divide": 2}
+
+Warmups: TypeAlias = tuple[tuple[CandleSource, int], ...]
+"""Candles of a source before the first one at which a value is known, one by one for what is
+read."""
+
+
+def _plain_or_operand(value: object) -> str:
+    return "operand" if isinstance(value, dict | BaseModel) else "plain"
+
 
 if TYPE_CHECKING:
     Timeframe: TypeAlias = str
+    Operand: TypeAlias = "IndicatorOperand | Calc"
+    NumberOrOperand: TypeAlias = "float | Operand"
 else:
     Timeframe = Literal[HIGHER_TIMEFRAMES]
 
+    def _plain_or(plain):
+        """Return the type of a field with an operand, or with something plain."""
+        kinds = Annotated[plain, Tag("plain")] | Annotated["Operand", Tag("operand")]
+        return Annotated[kinds, Discriminator(_plain_or_operand)]
 
-class Operand(StrictModel):
-    """An indicator in a condition; parameters are fields of the model of its type."""
+    NumberOrOperand = _plain_or(Level)
+
+
+class IndicatorOperand(StrictModel):
+    """An indicator of candles; parameters are fields of the model of its type."""
 
     type: str
     output: str
@@ -50,9 +86,10 @@ class Operand(StrictModel):
     )
 
     @property
-    def source(self) -> str:
-        """The column of its source, if the catalogue offers a choice."""
-        return str(getattr(self, "source_", SOURCES[0]))
+    def source(self) -> str | Operand:
+        """The column of its source, if the catalogue offers a choice, or an operand."""
+        source: str | Operand = getattr(self, "source_", SOURCES[0])
+        return source
 
     @property
     def parameters(self) -> dict[str, float]:
@@ -66,34 +103,139 @@ class Operand(StrictModel):
     @cached_property
     def series(self) -> Series:
         """The computation of this operand."""
-        return series(self.type, self.output, self.source, self.parameters)
+        source = self.source if isinstance(self.source, str) else self.source.value
+        return series(self.type, self.output, source, self.parameters)
 
     @cached_property
     def column(self) -> int:
         """Its index among the columns of `series`."""
         return CATALOGUE[self.type].output(self.output).column
 
-    @cached_property
-    def warmup(self) -> int:
-        """The candles of its own timeframe before its first value."""
-        return series_lookback(self.series) + self.offset
+    @property
+    def candles(self) -> CandleSource:
+        """The candles that it is computed from."""
+        return CandleSource(timeframe=self.timeframe or "")
 
-    @model_validator(mode="after")
-    def _is_computable(self) -> Operand:
+    @property
+    def value(self) -> Read:
+        """The value that it stands for."""
+        return Read(self.series, self.column, self.offset, self.candles)
+
+    @cached_property
+    def warmups(self) -> Warmups:
+        """The candles before its first value: of its own source those of both added."""
+        lookback = series_lookback(self.series) + self.offset
+        inner = () if isinstance(self.source, str) else self.source.warmups
+        return (
+            (self.candles, lookback),
+            *(
+                (self.candles if candles == OWN_CANDLES else candles, lookback + count)
+                for candles, count in inner
+            ),
+        )
+
+    @model_rule(mode="after")
+    def _is_computable(self) -> IndicatorOperand:
         parameters = self.parameters
         if parameters.get("fastPeriod", 0) >= parameters.get("slowPeriod", 1):
             raise refused("must be greater than fastPeriod", "slowPeriod")
         if parameters.get("method") == FIBONACCI and self.output in ("r4", "s4"):
             raise refused("is no level of fibonacci, which has three each way", "output")
-        if self.warmup > LONGEST_WARMUP:
+        _require_small(self)
+        longest = max(count for _, count in self.warmups)
+        if longest > LONGEST_WARMUP:
             raise refused(
-                f"needs {self.warmup} candles before its first value; "
+                f"needs {longest} candles before its first value; "
                 f"at most {LONGEST_WARMUP} are allowed"
             )
         return self
 
 
-def _model(row: Indicator) -> type[Operand]:
+class Calc(StrictModel):
+    """Arithmetic of operands and numbers, candle by candle, from left to right."""
+
+    type: Literal["CALC"]
+    operator: Literal["add", "subtract", "multiply", "divide", "min", "max", "abs"] = Field(
+        description=(
+            "`subtract` and `divide` take two operands, `abs` one, the others two to eight. A"
+            " division by 0 is unknown."
+        )
+    )
+    operands: Annotated[
+        tuple[NumberOrOperand, ...],
+        Field(strict=False, max_length=MOST_OPERANDS),
+        at_most(MOST_OPERANDS),
+    ] = Field(
+        description="Numbers, indicators and calculations; at least one is no number.",
+        examples=[[{"type": "PREVIOUS_DAY", "output": "high"}, 1.01]],
+    )
+
+    @property
+    def value(self) -> Calculation:
+        """The value that it stands for."""
+        return Calculation(
+            self.operator,
+            tuple(
+                operand if isinstance(operand, float) else operand.value
+                for operand in self.operands
+            ),
+        )
+
+    @property
+    def warmups(self) -> Warmups:
+        """The candles before the first value of each operand."""
+        inner = (operand.warmups for operand in self.operands if not isinstance(operand, float))
+        return tuple(warmup for warmups in inner for warmup in warmups)
+
+    @model_rule(mode="after")
+    def _is_computable(self) -> Calc:
+        exactly, count = _NUMBER_OF_OPERANDS.get(self.operator), len(self.operands)
+        if exactly is not None and count != exactly:
+            entries = "1 entry" if exactly == 1 else f"{exactly} entries"
+            raise refused(f"must have exactly {entries} for {self.operator}", "operands")
+        if count < 2 and exactly is None:
+            raise refused(f"must have at least 2 entries for {self.operator}", "operands")
+        if all(isinstance(operand, float) for operand in self.operands):
+            raise refused("names no indicator: write the number itself", "operands")
+        _require_small(self)
+        return self
+
+
+def indicators_in(value: NumberOrOperand) -> Iterator[IndicatorOperand]:
+    """Yield every indicator of an operand, those in sources too."""
+    if isinstance(value, IndicatorOperand):
+        yield value
+    for part in _parts(value):
+        yield from indicators_in(part)
+
+
+def _parts(value: NumberOrOperand) -> tuple[NumberOrOperand, ...]:
+    """Return what an operand holds directly: operands of a calculation, or a source."""
+    if isinstance(value, Calc):
+        return value.operands
+    if isinstance(value, IndicatorOperand) and not isinstance(value.source, str):
+        return (value.source,)
+    return ()
+
+
+def _require_small(operand: Operand) -> None:
+    nodes, depth = _nodes(operand), _depth(operand)
+    if nodes > MOST_NODES:
+        raise refused(f"holds {nodes} nodes; at most {MOST_NODES} are allowed")
+    if depth > DEEPEST:
+        raise refused(f"is {depth} deep; at most {DEEPEST} are allowed")
+
+
+def _nodes(value: NumberOrOperand) -> int:
+    return 1 + sum(map(_nodes, _parts(value)))
+
+
+def _depth(value: NumberOrOperand) -> int:
+    parts = _parts(value)
+    return 1 + max(map(_depth, parts)) if parts else 0
+
+
+def _model(row: Indicator) -> type[IndicatorOperand]:
     names = tuple(output.name for output in row.outputs)
     fields: dict[str, object] = {
         "type": (Literal[row.type], ...),
@@ -102,15 +244,18 @@ def _model(row: Indicator) -> type[Operand]:
             Field(names[0], description="The output of the indicator to read."),
         ),
     }
-    if row.has_source:
-        text = "The price that it is computed from, or the volume."
-        fields["source_"] = (Literal[SOURCES], Field(SOURCES[0], alias="source", description=text))
+    if row.has_source and not TYPE_CHECKING:
+        text = "The price that it is computed from, or the volume, or another operand."
+        fields["source_"] = (
+            _plain_or(Literal[SOURCES]),
+            Field(SOURCES[0], alias="source", description=text),
+        )
     for parameter in row.parameters:
         written = None if parameter.is_added else parameter.written(parameter.default)
         default = Field(written, description=parameter.description)
         fields[parameter.name] = (_parameter_type(parameter), default)
-    model: type[Operand] = create_model(
-        row.type, __base__=Operand, __doc__=row.description, **fields
+    model: type[IndicatorOperand] = create_model(
+        row.type, __base__=IndicatorOperand, __doc__=row.description, __module__=__name__, **fields
     )  # type: ignore[call-overload]
     return model
 
@@ -124,10 +269,11 @@ def _parameter_type(parameter: IndicatorParameter) -> object:
     return Annotated[float, limits]
 
 
-if TYPE_CHECKING:
-    AnyIndicator: TypeAlias = Operand
-else:
-    AnyIndicator = Annotated[
-        Union[tuple(_model(row) for row in CATALOGUE.values())],  # noqa: UP007
-        Field(discriminator="type"),
-    ]
+if not TYPE_CHECKING:
+    Operand = TypeAliasType(
+        "Operand",
+        Annotated[
+            Union[(*(_model(row) for row in CATALOGUE.values()), Calc)],
+            Field(discriminator="type"),
+        ],
+    )

@@ -11,12 +11,12 @@ stays.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, get_args
 
 from apps.engine.indicators import patterns
 from apps.engine.indicators.catalogue import CATALOGUE
 from apps.engine.indicators.indicator import Inversion
-from apps.engine.indicators.series import Series, series
+from apps.engine.indicators.series import CandleSource, ComputedValue, Read, series
 from apps.engine.language.conditions import (
     CandlePattern,
     Condition,
@@ -26,9 +26,11 @@ from apps.engine.language.conditions import (
     LogicalOperator,
     Side,
     Single,
+    TimeWindow,
+    Weekday,
 )
 from apps.engine.language.exits import ExitConditions
-from apps.engine.language.operands import Operand
+from apps.engine.language.operands import Calc, Operand
 
 _OPPOSITE_OPERATOR = {
     "above": "below",
@@ -41,33 +43,22 @@ _OPPOSITE_OPERATOR = {
     "falling": "rising",
 }
 _SIGNS = {"bullish": 1, "bearish": -1, None: 0}
+_WEEKDAYS = get_args(Weekday)
 _OPPOSITE_SOURCE = {"high": "low", "low": "high"}
-
-
-class Read(NamedTuple):
-    """A value per bar: a column of a series, some bars back.
-
-    With a `timeframe`, it is of that timeframe's last closed candle, some of its candles back.
-    """
-
-    series: Series
-    column: int
-    offset: int
-    timeframe: str = ""
 
 
 class Comparison(NamedTuple):
     """A value against another, or against a number."""
 
-    left: Read
+    left: ComputedValue
     operator: str
-    right: Read | float
+    right: ComputedValue | float
 
 
 class Movement(NamedTuple):
-    """A value that rises or falls strictly, over some consecutive steps of its own timeframe."""
+    """A value that rises or falls strictly, over some consecutive steps of its own candles."""
 
-    read: Read
+    value: ComputedValue
     operator: str
     steps: int
 
@@ -86,6 +77,26 @@ class Hours(NamedTuple):
     end: int
 
 
+class Weekdays(NamedTuple):
+    """Bars on these days of the week, 0 for Monday."""
+
+    days: frozenset[int]
+
+
+class SessionOfMonth(NamedTuple):
+    """Bars of the month's sessions from `low` to `high`, counted from 1, or from -1 backwards."""
+
+    low: int
+    high: int
+
+
+class Within(NamedTuple):
+    """A check that held at one of the last candles, this one included."""
+
+    check: Check
+    candles: int
+
+
 class GroupCheck(NamedTuple):
     """Checks joined by AND (all) or OR (one); never true without any."""
 
@@ -93,7 +104,10 @@ class GroupCheck(NamedTuple):
     checks: tuple[Check, ...]
 
 
-Check: TypeAlias = Comparison | Movement | PatternCheck | Hours | GroupCheck
+CalendarCheck: TypeAlias = Weekdays | SessionOfMonth
+Check: TypeAlias = (
+    Comparison | Movement | PatternCheck | Hours | CalendarCheck | Within | GroupCheck
+)
 
 
 def entry_check(side: Side, entry: EntryConditions) -> GroupCheck:
@@ -121,15 +135,17 @@ def _checks(conditions: Sequence[Condition], side: Side, written_for: Side) -> t
     """
     checks: list[Check] = []
     for condition in conditions:
-        if condition.side not in (None, side):
+        if condition.side not in (None, "both", side):
             continue
         as_written = condition.side is not None or side == written_for
+        check: Check | None
         if condition.type != "group":
-            checks.append(_resolve(condition, inverted=not as_written))
-            continue
-        inner = _checks(condition.conditions, side, side if as_written else written_for)
-        if inner:
-            checks.append(GroupCheck(condition.logicalOperator, inner))
+            check = _resolve(condition, inverted=not as_written)
+        else:
+            inner = _checks(condition.conditions, side, side if as_written else written_for)
+            check = GroupCheck(condition.logicalOperator, inner) if inner else None
+        if check is not None:
+            checks.append(Within(check, condition.within) if condition.within else check)
     return tuple(checks)
 
 
@@ -140,28 +156,42 @@ def _resolve(condition: Single, *, inverted: bool) -> Check:
         return _measure(condition, inverted=inverted)
     if condition.type == "candle_pattern":
         return _pattern(condition, inverted=inverted)
-    return Hours(*condition.seconds)
+    return _window(condition)
+
+
+def _window(condition: TimeWindow) -> Check:
+    checks: list[Check] = []
+    if condition.seconds is not None:
+        checks.append(Hours(*condition.seconds))
+    if condition.weekdays is not None:
+        checks.append(Weekdays(frozenset(map(_WEEKDAYS.index, condition.weekdays))))
+    if condition.sessionOfMonth is not None:
+        checks.append(SessionOfMonth(*condition.sessionOfMonth))
+    return checks[0] if len(checks) == 1 else GroupCheck("AND", tuple(checks))
 
 
 def _pattern(condition: CandlePattern, *, inverted: bool) -> PatternCheck:
     name, sign = condition.pattern, _SIGNS[condition.direction]
     if inverted:
         name, sign = patterns.inverted(name, sign)
-    return PatternCheck(Read(patterns.pattern_series(name), 0, 0), sign)
+    candles = CandleSource(timeframe=condition.timeframe or "")
+    return PatternCheck(
+        Read(patterns.pattern_series(name), 0, condition.offset or 0, candles), sign
+    )
 
 
 def _compare(condition: IndicatorIndicator, *, inverted: bool) -> Comparison:
     left, right, operator = condition.indicator1, condition.indicator2, condition.operator
     turns = inverted and _inversion(left) is not Inversion.NONE
     if not inverted or turns != (_inversion(right) is not Inversion.NONE):
-        return Comparison(_as_written(left), operator, _as_written(right))
+        return Comparison(left.value, operator, right.value)
     opposite_operator = _OPPOSITE_OPERATOR[operator] if turns else operator
     return Comparison(_opposite(left), opposite_operator, _opposite(right))
 
 
 def _measure(condition: IndicatorValue, *, inverted: bool) -> Comparison | Movement:
     operand, operator, value = condition.indicator, str(condition.operator), condition.value
-    read = _opposite(operand) if inverted else _as_written(operand)
+    read = _opposite(operand) if inverted else operand.value
     if inverted and _inversion(operand) is not Inversion.NONE:
         operator = _OPPOSITE_OPERATOR[operator]
     if value is None:
@@ -169,22 +199,40 @@ def _measure(condition: IndicatorValue, *, inverted: bool) -> Comparison | Movem
     return Comparison(read, operator, _inversion(operand).level(value) if inverted else value)
 
 
+def has_mirror(operand: Operand) -> bool:
+    """Return whether the operand has a mirror: arithmetic has none."""
+    if isinstance(operand, Calc):
+        return False
+    return isinstance(operand.source, str) or has_mirror(operand.source)
+
+
 def _inversion(operand: Operand) -> Inversion:
-    """Return the inversion of the operand; values of volume have none."""
-    if operand.source == "volume":
+    """Return the inversion of the operand: that of its source where it keeps it. Values of volume,
+    and of a source without direction, have none.
+    """
+    if isinstance(operand, Calc) or operand.source == "volume":
         return Inversion.NONE
-    return CATALOGUE[operand.type].output(operand.output).inversion
+    own = CATALOGUE[operand.type].output(operand.output).inversion
+    if isinstance(operand.source, str):
+        return own
+    inner = _inversion(operand.source)
+    return inner if own is Inversion.SAME or inner is Inversion.NONE else own
 
 
-def _as_written(operand: Operand) -> Read:
-    return Read(operand.series, operand.column, operand.offset, operand.timeframe or "")
-
-
-def _opposite(operand: Operand) -> Read:
-    if operand.source == "volume":
-        return _as_written(operand)
+def _opposite(operand: Operand) -> ComputedValue:
+    """Return the operand of the other side; one without a mirror, and one of a source without
+    direction, stays as written.
+    """
+    if isinstance(operand, Calc) or operand.source == "volume":
+        return operand.value
+    source: str | ComputedValue
+    if isinstance(operand.source, str):
+        source = _OPPOSITE_SOURCE.get(operand.source, operand.source)
+    elif _inversion(operand.source) is Inversion.NONE:
+        return operand.value
+    else:
+        source = _opposite(operand.source)
     row = CATALOGUE[operand.type]
     output = CATALOGUE[row.opposite].output(row.output(operand.output).opposite)
-    source = _OPPOSITE_SOURCE.get(operand.source, operand.source)
     inverted = series(row.opposite, output.name, source, row.turned(operand.parameters))
-    return Read(inverted, output.column, operand.offset, operand.timeframe or "")
+    return Read(inverted, output.column, operand.offset, operand.candles)

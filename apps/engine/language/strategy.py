@@ -17,8 +17,9 @@ from apps.engine.candles.candles import DAY, TIMEFRAMES, WARMUP_BARS
 from apps.engine.candles.symbols import Symbol
 from apps.engine.errors import FieldError, IncompleteStrategy, InvalidStrategy
 from apps.engine.indicators.catalogue import CATALOGUE
-from apps.engine.indicators.indicator import OVERSHOOTING, UNBOUNDED, Range
+from apps.engine.indicators.indicator import HIGHER_TIMEFRAMES, OVERSHOOTING, UNBOUNDED, Range
 from apps.engine.indicators.patterns import PATTERNS
+from apps.engine.indicators.series import OWN_CANDLES, CandleSource
 from apps.engine.language.conditions import (
     CandlePattern,
     EntryConditions,
@@ -27,8 +28,7 @@ from apps.engine.language.conditions import (
     Side,
     Single,
     TimeWindow,
-    Warmups,
-    singles,
+    condition_warmups,
     singles_by_path,
 )
 from apps.engine.language.exits import (
@@ -43,7 +43,7 @@ from apps.engine.language.exits import (
     RiskRewardTarget,
 )
 from apps.engine.language.fields import StrictModel, seconds_of_day
-from apps.engine.language.operands import Operand
+from apps.engine.language.operands import Calc, IndicatorOperand, Operand, Warmups, indicators_in
 from apps.engine.language.sides import entry_check
 from apps.engine.language.steps import (
     BasicInfo,
@@ -64,6 +64,9 @@ BEFORE_THE_CLOSE: Final = 15 * 60
 _SHARES_HOURS: Final = 6.25
 _SESSION_HOURS: Final = {"MCX": 14.5, "NCDEX": 12.0}
 """The length of the longest session of an exchange, if it is not that of shares."""
+
+MOST_OTHER_SYMBOLS: Final = 10
+"""Symbols that conditions read beside the traded ones."""
 
 
 class Strategy(StrictModel):
@@ -117,15 +120,41 @@ class Strategy(StrictModel):
 
     @property
     def warmup_bars(self) -> int:
-        """The bars before the first one with known values for everything the strategy reads,
-        except longer timeframes.
+        """The bars before the first one with known values for everything the strategy reads from
+        its own candles.
         """
-        return warmups(self)[None]
+        return self.candle_sources[OWN_CANDLES]
 
     @property
     def higher_timeframe_warmups(self) -> dict[str, int]:
         """The candles of each longer timeframe before the first one with known values."""
-        return {name: candles for name, candles in warmups(self).items() if name is not None}
+        return {
+            source.timeframe: candles
+            for source, candles in self.candle_sources.items()
+            if source.timeframe and not source.symbol
+        }
+
+    @property
+    def candle_sources(self) -> dict[CandleSource, int]:
+        """All candles that the strategy reads, with the number of each before the first one with
+        known values.
+        """
+        longest = dict[CandleSource, int]()
+        for source, candles in needs(self):
+            longest[source] = max(candles, longest.get(source, 0))
+        return longest
+
+    @property
+    def month_directions(self) -> list[bool]:
+        """The directions in which conditions count the sessions of a month: False from its
+        beginning, True from its end.
+        """
+        spans = (
+            condition.sessionOfMonth
+            for _, condition in _conditions_by_path(self)
+            if isinstance(condition, TimeWindow) and condition.sessionOfMonth is not None
+        )
+        return sorted({low < 0 for low, *_ in spans})
 
     def entry_windows(self) -> Iterator[tuple[str, TimeWindow]]:
         """Yield every time window of the entry conditions, with its dotted path."""
@@ -133,12 +162,15 @@ class Strategy(StrictModel):
             if isinstance(condition, TimeWindow) and path.startswith("entryConditions"):
                 yield path, condition
 
-    def volume_operands(self) -> Iterator[tuple[str, Operand]]:
-        """Yield every indicator of a condition that reads volume, with its dotted path."""
+    def volume_operands(self) -> Iterator[tuple[str, IndicatorOperand]]:
+        """Yield every indicator of a condition that reads volume, with the dotted path of its
+        operand.
+        """
         for path, condition in _conditions_by_path(self):
             for name, operand in condition.operands.items():
-                if operand.series.reads_volume:
-                    yield f"{path}.{name}", operand
+                for indicator in indicators_in(operand):
+                    if indicator.series.reads_volume:
+                        yield f"{path}.{name}", indicator
 
     def last_entry(self, closes: int) -> int:
         """Return the end of entries in a session that closes at `closes`, both in seconds since
@@ -250,7 +282,7 @@ def read_strategy(steps: Mapping[str, object]) -> Reading:
     except ValidationError as error:
         errors, missing_fields = field_errors(error, Strategy)
         incomplete = missing_fields + incomplete
-    errors = (errors + _not_longer(steps))[:MOST_ERRORS]
+    errors = (*errors, *_errors_of_operands(steps))[:MOST_ERRORS]
     unfinished = {needed.field.partition(".")[0] for needed in incomplete}
     missing = tuple(step for step in STEP_NAMES if step in unfinished)
     return Reading(None if incomplete or errors else strategy, errors, missing, incomplete)
@@ -307,38 +339,125 @@ def _unmet_needs(steps: Mapping[str, object]) -> tuple[FieldError, ...]:
     )
 
 
-def _not_longer(steps: Mapping[str, object]) -> tuple[FieldError, ...]:
-    """Return errors of operands with a timeframe not longer than the algorithm's."""
+def _errors_of_operands(steps: Mapping[str, object]) -> Iterator[FieldError]:
+    """Yield errors of conditions and operands that other fields decide."""
     own = _at(steps, "basicInfo", "timeframe")
-    if not (isinstance(own, str) and own in TIMEFRAMES):
-        return ()
-    longer = tuple(name for name, seconds in TIMEFRAMES.items() if seconds > TIMEFRAMES[own])
-    operands = (
-        operand
-        for step in ("entryConditions", "exitConditions")
-        for operand in _operands(f"{step}.conditions", _at(steps, step, "conditions"))
-    )
-    return tuple(
-        FieldError(
-            f"{path}.timeframe",
-            f"{path}.timeframe must be longer than basicInfo.timeframe, which is {own}.",
-            operand["timeframe"],
-            longer,
-        )
-        for path, operand in operands
-        if operand.get("timeframe") in set(TIMEFRAMES) - set(longer) - {"1m"}
-    )
+    symbols_read = set[str]()
+    traded = _at(steps, "basicInfo", "symbols")
+    for step in ("entryConditions", "exitConditions"):
+        for part in _in_conditions(f"{step}.conditions", _at(steps, step, "conditions")):
+            if isinstance(own, str) and own in TIMEFRAMES:
+                yield from _timeframe_errors(part, own)
+            symbol = part.value.get("on")
+            if isinstance(symbol, str) and not (isinstance(traded, list) and symbol in traded):
+                symbols_read.add(symbol)
+                if len(symbols_read) > MOST_OTHER_SYMBOLS:
+                    yield part.error("on", f"names more than {MOST_OTHER_SYMBOLS} other symbols")
+            if "on" in part.value and part.source_of is not None and "on" in part.source_of:
+                message = "is not allowed in the source of another symbol's indicator"
+                yield part.error("on", message)
+    yield from _missing_sides(steps)
 
 
-def _operands(path: str, conditions: object) -> Iterator[tuple[str, Mapping[str, object]]]:
-    """Yield every value in place of an indicator, valid or not."""
+class _Placed(NamedTuple):
+    """A condition or an operand of the steps, valid or not, with its path; `source_of` is the
+    outermost indicator in whose source it is.
+    """
+
+    path: str
+    value: Mapping[str, object]
+    source_of: Mapping[str, object] | None = None
+
+    def error(self, field: str, message: str, allowed: tuple[str, ...] | None = None) -> FieldError:
+        path = f"{self.path}.{field}"
+        return FieldError(path, f"{path} {message}.", self.value[field], allowed)
+
+
+def _timeframe_errors(part: _Placed, own: str) -> Iterator[FieldError]:
+    """Yield the errors of a timeframe beside the algorithm's own, and of dates of weeks."""
+    if own == "1w":
+        for field in ("weekdays", "sessionOfMonth"):
+            if field in part.value:
+                yield part.error(field, "is not used on weekly candles")
+    timeframe = part.value.get("timeframe")
+    if not isinstance(timeframe, str) or timeframe not in HIGHER_TIMEFRAMES:
+        return
+    length = TIMEFRAMES[own]
+    longer = tuple(name for name in HIGHER_TIMEFRAMES if TIMEFRAMES[name] > length)
+    whole = tuple(
+        name for name in longer if TIMEFRAMES[name] % length == 0 or TIMEFRAMES[name] >= DAY
+    )
+    if part.source_of is not None:
+        message = "is not allowed in a source: write it at the indicator that reads the source"
+        yield part.error("timeframe", message)
+    elif timeframe not in longer:
+        message = f"must be longer than basicInfo.timeframe, which is {own}"
+        yield part.error("timeframe", message, whole)
+    elif timeframe not in whole:
+        message = f"must be a multiple of basicInfo.timeframe, which is {own}"
+        yield part.error("timeframe", message, whole)
+    elif any("on" in inner.value for inner in _in_source(part)):
+        message = "is not allowed with a source that reads another symbol"
+        yield part.error("timeframe", message)
+
+
+def _in_conditions(path: str, conditions: object) -> Iterator[_Placed]:
+    """Yield every condition, and every value in place of an operand, valid or not."""
     for i, condition in enumerate(conditions if isinstance(conditions, list) else ()):
         if isinstance(condition, Mapping):
+            yield _Placed(f"{path}[{i}]", condition)
             for name in ("indicator", "indicator1", "indicator2"):
-                operand = condition.get(name)
-                if isinstance(operand, Mapping) and isinstance(operand.get("timeframe"), str):
-                    yield f"{path}[{i}].{name}", operand
-            yield from _operands(f"{path}[{i}].conditions", condition.get("conditions"))
+                yield from _in_operand(f"{path}[{i}].{name}", condition.get(name))
+            yield from _in_conditions(f"{path}[{i}].conditions", condition.get("conditions"))
+
+
+def _in_operand(
+    path: str, operand: object, source_of: Mapping[str, object] | None = None
+) -> Iterator[_Placed]:
+    if not isinstance(operand, Mapping):
+        return
+    part = _Placed(path, operand, source_of)
+    yield part
+    operands = operand.get("operands")
+    for i, inner in enumerate(operands if isinstance(operands, list) else ()):
+        yield from _in_operand(f"{path}.operands[{i}]", inner, source_of)
+    yield from _in_source(part)
+
+
+def _in_source(part: _Placed) -> Iterator[_Placed]:
+    outermost = part.value if part.source_of is None else part.source_of
+    return _in_operand(f"{part.path}.source", part.value.get("source"), outermost)
+
+
+def _missing_sides(steps: Mapping[str, object]) -> Iterator[FieldError]:
+    """Yield an error for every condition that is mirrored and has no mirror."""
+    mirrored = []
+    if _at(steps, "entryConditions", "positionType") == "both":
+        mirrored = ["entryConditions", "exitConditions"]
+    elif _at(steps, "exitConditions", "exitOnOppositeSignal") is True:
+        mirrored = ["entryConditions"]
+    for step in mirrored:
+        yield from _without_side(f"{step}.conditions", _at(steps, step, "conditions"))
+
+
+def _without_side(path: str, conditions: object) -> Iterator[FieldError]:
+    for i, condition in enumerate(conditions if isinstance(conditions, list) else ()):
+        if not isinstance(condition, Mapping) or "side" in condition:
+            continue
+        inside = condition.get("conditions")
+        if inside is not None:
+            yield from _without_side(f"{path}[{i}].conditions", inside)
+        elif any(
+            part.value.get("type") == "CALC" or "on" in part.value
+            for name in ("indicator", "indicator1", "indicator2")
+            for part in _in_operand(name, condition.get(name))
+        ):
+            field = f"{path}[{i}].side"
+            message = (
+                f"{field} is required: CALC and what is read of another symbol have no mirror."
+                " Write long, short or both."
+            )
+            yield FieldError(field, message)
 
 
 def _at(steps: Mapping[str, object], *path: str) -> object:
@@ -348,26 +467,17 @@ def _at(steps: Mapping[str, object], *path: str) -> object:
     return value
 
 
-def warmups(strategy: Strategy) -> dict[str | None, int]:
-    """Return both, with the strategy's own timeframe as None."""
-    longest = dict[str | None, int]()
-    for timeframe, candles in needs(strategy):
-        longest[timeframe] = max(candles, longest.get(timeframe, 0))
-    return longest
-
-
 def needs(strategy: Strategy) -> Warmups:
-    """Yield the same separately for each value that is read."""
+    """Return the same separately for each value that is read."""
     entry, exits = strategy.entryConditions, strategy.exitConditions
     confirming = max(entry.confirmationCandles, 1) - 1
-    own = [(None, confirming), *((None, period) for period in strategy.atr_periods)]
+    own = [confirming, *strategy.atr_periods]
     read = (
-        (timeframe, candles + before if timeframe is None else candles)
+        warmup
         for step, before in ((entry, confirming), (exits, 0))
-        for condition in singles(step.conditions)
-        for timeframe, candles in condition.warmups
+        for warmup in condition_warmups(step.conditions, before)
     )
-    return (*own, *read)
+    return (*((OWN_CANDLES, candles) for candles in own), *read)
 
 
 def _tightest_percentage(strategy: Strategy) -> float | None:
@@ -480,7 +590,7 @@ def _idle_conditions(strategy: Strategy) -> Iterator[FieldError]:
 
 def _why_idle(condition: Single, timeframe: str) -> str:
     match condition:
-        case TimeWindow(from_=begin) if begin != "00:00" and TIMEFRAMES[timeframe] >= DAY:
+        case TimeWindow(from_=str(begin)) if begin != "00:00" and TIMEFRAMES[timeframe] >= DAY:
             return "Daily and weekly candles start at 00:00, so no such time window holds."
         case CandlePattern(pattern=name, direction=str(direction)):
             directions = PATTERNS[name].directions
@@ -514,19 +624,20 @@ def _out_of_reach(strategy: Strategy) -> Iterator[FieldError]:
     hours = max(_SESSION_HOURS.get(symbol.exchange, _SHARES_HOURS) for symbol in symbols)
     for path, condition in _conditions_by_path(strategy):
         for name, operand in condition.operands.items():
-            timeframe = operand.timeframe or strategy.basicInfo.timeframe
-            seconds, sessions = TIMEFRAMES[timeframe], _sessions_before(operand)
-            held = int(WARMUP_BARS * seconds / (hours * 3600))
-            if seconds < DAY and sessions > held:
-                message = (
-                    f"{operand.type} reads up to {sessions} sessions before its own, and"
-                    f" {WARMUP_BARS} candles of {timeframe} hold {held}: it is unknown where they"
-                    " do not reach back. Read it on candles of a longer timeframe."
-                )
-                yield FieldError(f"{path}.{name}", message)
+            for indicator in indicators_in(operand):
+                timeframe = indicator.timeframe or strategy.basicInfo.timeframe
+                seconds, sessions = TIMEFRAMES[timeframe], _sessions_before(indicator)
+                held = int(WARMUP_BARS * seconds / (hours * 3600))
+                if seconds < DAY and sessions > held:
+                    message = (
+                        f"{indicator.type} reads up to {sessions} sessions before its own, and"
+                        f" {WARMUP_BARS} candles of {timeframe} hold {held}: it is unknown where"
+                        " they do not reach back. Read it on candles of a longer timeframe."
+                    )
+                    yield FieldError(f"{path}.{name}", message)
 
 
-def _sessions_before(operand: Operand) -> int:
+def _sessions_before(operand: IndicatorOperand) -> int:
     """Return the sessions before its own that an operand needs at most."""
     match operand.type:
         case "PREVIOUS_WEEK":
@@ -539,7 +650,11 @@ def _sessions_before(operand: Operand) -> int:
 
 
 def _range_of(operand: Operand) -> Range:
-    """Return the range of the output; unbounded if a chosen average can leave it."""
+    """Return the range of the output; unbounded if a chosen average can leave it, and of
+    arithmetic.
+    """
+    if isinstance(operand, Calc):
+        return UNBOUNDED
     row = CATALOGUE[operand.type]
     averages = {getattr(operand, parameter.name) for parameter in row.parameters if parameter.names}
     return UNBOUNDED if averages & OVERSHOOTING else row.output(operand.output).range

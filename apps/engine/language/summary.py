@@ -41,7 +41,7 @@ from apps.engine.language.exits import (
     TakeProfit,
     TrailingStop,
 )
-from apps.engine.language.operands import Operand
+from apps.engine.language.operands import Calc, IndicatorOperand, NumberOrOperand
 from apps.engine.language.steps import (
     BasicInfo,
     ExecutionSettings,
@@ -74,6 +74,16 @@ _OPERATORS: Final = {
     "below": "is below",
     "at_or_above": "is at or above",
     "at_or_below": "is at or below",
+}
+_INFIX: Final = {"add": " + ", "subtract": " - ", "multiply": " x ", "divide": " / "}
+_WEEKDAYS: Final = {
+    "MON": "Mondays",
+    "TUE": "Tuesdays",
+    "WED": "Wednesdays",
+    "THU": "Thursdays",
+    "FRI": "Fridays",
+    "SAT": "Saturdays",
+    "SUN": "Sundays",
 }
 _QUANTIFIERS: Final = {"AND": "every condition", "OR": "any condition"}
 _GROUPS: Final = {"AND": "all of", "OR": "any of"}
@@ -445,12 +455,49 @@ def _condition(condition: Condition) -> str:
             name = PATTERNS[condition.pattern].description
             direction = condition.direction or "in either direction"
             text = f"the candle pattern {name} ({condition.pattern}) ends, {direction}"
+            if condition.timeframe is not None:
+                text += f", on candles of {_candles_of(condition.timeframe)}"
+            if condition.offset:
+                text += f", {_counted(condition.offset, 'candle')} before"
         case TimeWindow():
-            begin, end = condition.from_, condition.to
-            text = f"the candle starts from {begin} until before {end}, exchange time"
+            text = _window(condition)
         case _:
             text = _group(condition)
-    return text if condition.side is None else f"for {condition.side} positions alone, {text}"
+    if condition.within is not None:
+        text += f", at one of the last {_counted(condition.within, 'candle')}"
+    match condition.side:
+        case None:
+            return text
+        case "both":
+            return f"for both sides as written, {text}"
+    return f"for {condition.side} positions alone, {text}"
+
+
+def _window(window: TimeWindow) -> str:
+    parts = []
+    if window.from_ is not None:
+        parts.append(f"from {window.from_} until before {window.to}, exchange time")
+    if window.weekdays is not None:
+        parts.append(f"on {_listed([_WEEKDAYS[day] for day in window.weekdays])}")
+    if window.sessionOfMonth is not None:
+        parts.append(f"on the {_sessions(*window.sessionOfMonth)} of the month")
+    return f"the candle starts {', '.join(parts)}"
+
+
+def _sessions(low: int, high: int) -> str:
+    if low == high:
+        return f"{_ordinal(low)} session"
+    return f"{_ordinal(low)} to the {_ordinal(high)} session"
+
+
+def _ordinal(number: int) -> str:
+    """Return a word for a session: first, last, 2nd, 2nd last."""
+    if abs(number) == 1:
+        return "first" if number > 0 else "last"
+    digits = str(abs(number))
+    teens = digits[-2:] in ("11", "12", "13")
+    suffix = "th" if teens else {"1": "st", "2": "nd", "3": "rd"}.get(digits[-1], "th")
+    return f"{digits}{suffix}" + (" last" if number < 0 else "")
 
 
 def _group(group: AnyGroup) -> str:
@@ -466,16 +513,21 @@ def _comparison(condition: IndicatorValue) -> str:
     return f"{verb} from the candle before" if count == 1 else f"{verb} over {count} candles"
 
 
-def _operand(operand: Operand) -> str:
+def _operand(operand: NumberOrOperand) -> str:
     """Describe an operand, such as "the EMA of the close (period 20) on candles of 1 hour, 2
     candles before".
     """
+    match operand:
+        case Calc():
+            return _calculation(operand)
+        case float():
+            return _number(operand)
     row = CATALOGUE[operand.type]
     if row.type == "PRICE":
-        text = _SOURCES[operand.source]
+        text = _source(operand)
     else:
         output = "" if operand.output == "value" else f" {operand.output}"
-        source = f" of {_SOURCES[operand.source]}" if row.has_source else ""
+        source = f" of {_source(operand)}" if row.has_source else ""
         written = [p.name for p in row.parameters if getattr(operand, p.name) is not None]
         values = [f"{_words(name)} {_named(operand, name)}" for name in written]
         settings = f" ({', '.join(values)})" if values else ""
@@ -487,7 +539,23 @@ def _operand(operand: Operand) -> str:
     return text
 
 
-def _named(operand: Operand, parameter: str) -> str:
+def _source(operand: IndicatorOperand) -> str:
+    return _SOURCES[operand.source] if isinstance(operand.source, str) else _operand(operand.source)
+
+
+def _calculation(calc: Calc) -> str:
+    parts = [_operand(operand) for operand in calc.operands]
+    match calc.operator:
+        case "abs":
+            return f"the size of {parts[0]}"
+        case "min":
+            return f"the {'smaller' if len(parts) == 2 else 'smallest'} of {_listed(parts)}"
+        case "max":
+            return f"the {'greater' if len(parts) == 2 else 'greatest'} of {_listed(parts)}"
+    return f"({_INFIX[calc.operator].join(parts)})"
+
+
+def _named(operand: IndicatorOperand, parameter: str) -> str:
     value = getattr(operand, parameter)
     return value if isinstance(value, str) else _number(value)
 

@@ -8,10 +8,12 @@ from functools import cache
 from itertools import chain, islice
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
+from typing_extensions import TypeAliasType
 
 from apps.engine.errors import ABSENT, FieldError
+from apps.engine.language.operands import IndicatorOperand, Operand
 
 MOST_ERRORS = 100
 """More are not reported: nobody reads them, and a body of ten thousand unknown keys has as many."""
@@ -39,6 +41,11 @@ _MESSAGES = {
     "model_type": "must be an object",
     "model_attributes_type": "must be an object",
 }
+
+_LEFT_OUT = {
+    "afterLoss": ". Sizing up after a loss is left out on purpose: a backtest always flatters it"
+}
+"""Fields that users look for, and why there are none."""
 
 
 class FieldErrors(NamedTuple):
@@ -72,6 +79,10 @@ class _Location(NamedTuple):
         """Return the location one step deeper in Pydantic's path: a field, an index, or the tag of
         a union.
         """
+        if part == "plain":
+            return self
+        if part == "operand":
+            return self._replace(kind=Operand)
         models = _models(self.kind)
         if isinstance(part, int):
             return _Location(f"{self.path}[{part}]", self.kind)
@@ -149,7 +160,8 @@ def _unknown(
     location: _Location, models: list[type[BaseModel]], key: str, value: object
 ) -> FieldError:
     names = sorted({name for model in models for name in _fields(model)})
-    message = f"{location.path} {_MESSAGES['extra_forbidden']}{_meant(key, names)}"
+    hint = _LEFT_OUT.get(key) or _meant(key, names)
+    message = f"{location.path} {_MESSAGES['extra_forbidden']}{hint}"
     return FieldError(location.path, _sentence(message), value, tuple(names))
 
 
@@ -188,21 +200,35 @@ def _expected(model: type[BaseModel]) -> dict[str, str]:
 def _errors_at(
     key: str, model: type[BaseModel], tag: str, value: Mapping[str, Any], location: _Location
 ) -> list[FieldError]:
+    written = {key: value[key], tag: _tags(model)[0]}
+    is_operand = issubclass(model, IndicatorOperand)
     try:
-        model.model_validate({key: value[key], tag: _tags(model)[0]})
+        if is_operand:
+            _operands().validate_python(written)
+        else:
+            model.model_validate(written)
     except ValidationError as error:
-        top = _Location(location.path, model)
-        details = (d for d in error.errors(include_url=False) if d["loc"][:1] == (key,))
+        top = _Location(location.path, Operand if is_operand else model)
+        of_key = slice(1, 2) if is_operand else slice(1)
+        details = (d for d in error.errors(include_url=False) if d["loc"][of_key] == (key,))
         read = chain.from_iterable(_read(detail, top) for detail in details)
         wrong = (field_error for is_missing, field_error in read if not is_missing)
         return list(islice(wrong, MOST_ERRORS))
     return []
 
 
+@cache
+def _operands() -> TypeAdapter[Operand]:
+    """Return the validator of all operands: each model alone would hold all of them again."""
+    return TypeAdapter(Operand)
+
+
 def _models(kind: Any) -> list[type[BaseModel]]:
     """Return the models in an annotation, through unions, tuples and annotations."""
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         return [kind]
+    if isinstance(kind, TypeAliasType):
+        return _models(kind.__value__)
     return [model for argument in get_args(kind) for model in _models(argument)]
 
 

@@ -11,11 +11,12 @@ import numpy as np
 
 from apps.engine.candles.candles import DAY, TIMEFRAMES, Candles, frozen, ist_day
 from apps.engine.candles.sessions import Sessions
-from apps.engine.indicators.higher_timeframe import HigherTimeframe
+from apps.engine.indicators.aligned_candles import AlignedCandles
+from apps.engine.indicators.series import CandleSource
 from apps.engine.kernel.records import NO_MARGINS, NO_VOLUME, Array, Bars, MarketRows, Plan
 from apps.engine.language.strategy import Strategy
 from apps.engine.live.rows import BarSnapshot, ContractTerms
-from apps.engine.signals.columns import ColumnCache
+from apps.engine.signals.columns import ColumnCache, SymbolBars
 from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.signals.signals import NO_RANGES
 from apps.engine.simulation.circuits import circuit_flags, may_be_locked, with_circuits
@@ -38,7 +39,7 @@ class BarWindow(Protocol):
 
     def longer(
         self, symbol: int, names: Sequence[str], calendar: Sessions, /, *, closes: int
-    ) -> Mapping[str, HigherTimeframe]:
+    ) -> Mapping[CandleSource, AlignedCandles]:
         """Return the candles of longer timeframes that are finished by the moment `closes`."""
 
     def days(self, symbol: int, /) -> Candles:
@@ -87,7 +88,7 @@ class SignalEvaluator:
         self._with_bar = [s for s in range(len(symbols)) if row.has(s)]
         self._bars = {s: window.bars(s) for s in self._with_bar}
         self._columns = {s: ColumnCache(COLUMN_BYTES) for s in self._with_bar}
-        self._longer: dict[tuple[int, str, Sessions], HigherTimeframe] = {}
+        self._longer: dict[tuple[int, CandleSource, Sessions], AlignedCandles] = {}
         self._flags: dict[tuple[object, ...], Array] = {}
         self._underlyings: dict[int, Candles] = {}
         self._time = frozen(np.array([row.time]))
@@ -108,7 +109,11 @@ class SignalEvaluator:
             bars, calendar = self._bars[s], terms.calendars[s]
             longer = self._longer_of(s, strategy, calendar)
             evaluated = signals_at_bars(
-                inputs, plan, bars, longer, len(bars) - 1, cache=self._columns[s]
+                inputs,
+                plan,
+                SymbolBars(bars, longer, calendar),
+                len(bars) - 1,
+                cache=self._columns[s],
             )
             signals[s] = evaluated.signals
             ranges.append(evaluated.ranges)
@@ -151,12 +156,13 @@ class SignalEvaluator:
 
     def _longer_of(
         self, s: int, strategy: Strategy, calendar: Sessions
-    ) -> Mapping[str, HigherTimeframe]:
-        names = list(strategy.higher_timeframe_warmups)
-        missing = [name for name in names if (s, name, calendar) not in self._longer]
-        bars = self._window.longer(s, missing, calendar, closes=self._closes)
-        self._longer |= {(s, name, calendar): candles for name, candles in bars.items()}
-        return {name: self._longer[s, name, calendar] for name in names}
+    ) -> Mapping[CandleSource, AlignedCandles]:
+        sources = [CandleSource(timeframe=name) for name in strategy.higher_timeframe_warmups]
+        missing = [source for source in sources if (s, source, calendar) not in self._longer]
+        names = [source.timeframe for source in missing]
+        aligned = self._window.longer(s, names, calendar, closes=self._closes)
+        self._longer |= {(s, source, calendar): aligned[source] for source in missing}
+        return {source: self._longer[s, source, calendar] for source in sources}
 
     def _flags_of(
         self, s: int, strategy: Strategy, calendar: Sessions, contract: Contract

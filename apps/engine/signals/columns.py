@@ -1,7 +1,7 @@
 """The input of conditions: columns of indicators over the bars of a batch of blocks (rule 11).
 
-A higher timeframe has separate blocks: its array is that of its block with the first day of the
-bar's block.
+Candles of a longer timeframe, or of another symbol, have separate blocks: their array is that of
+their block with the first day of the bar's block.
 """
 
 from __future__ import annotations
@@ -9,15 +9,29 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping
 from threading import Lock
-from typing import Any, TypeAlias
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine.candles.candles import WARMUP_BARS, Candles, start_of_block
-from apps.engine.indicators.higher_timeframe import HigherTimeframe
-from apps.engine.indicators.series import Floats, Series, Table, compute_series, over
-from apps.engine.language.sides import Read
+from apps.engine.candles.sessions import Sessions
+from apps.engine.indicators.aligned_candles import AlignedCandles
+from apps.engine.indicators.series import (
+    OWN_CANDLES,
+    Calculation,
+    CandleSource,
+    ComputedValue,
+    Floats,
+    Read,
+    Series,
+    Table,
+    calculated,
+    compute_series,
+    over,
+    shifted,
+)
 from apps.engine.signals.blocks import Block, BlockBatch, batches_of
 
 MOST_TABLES = 40
@@ -71,27 +85,42 @@ def _bytes_of(arrays: Arrays) -> int:
     return sum(array.nbytes for array in arrays)
 
 
+class SymbolBars(NamedTuple):
+    """The bars of a symbol as conditions read them: its candles, those of other sources aligned to
+    them, and its calendar.
+    """
+
+    candles: Candles
+    aligned: Mapping[CandleSource, AlignedCandles] = MappingProxyType({})
+    sessions: Sessions | None = None
+
+
 class BatchColumns:
     """Columns over the bars of a batch, packed; each series is computed once."""
 
-    def __init__(
-        self,
-        candles: Candles,
-        batch: BlockBatch,
-        higher_timeframes: Mapping[str, HigherTimeframe],
-        cache: ColumnCache,
-    ) -> None:
-        self._candles, self._batch, self._cache = candles, batch, cache
-        self._higher_timeframes = higher_timeframes
+    def __init__(self, bars: SymbolBars, batch: BlockBatch, cache: ColumnCache) -> None:
+        self._bars, self._batch, self._cache = bars, batch, cache
         self._tables = dict[Hashable, Table]()
+        self._arrays = dict[CandleSource, dict[Block, tuple[int, int]]]()
 
     def __len__(self) -> int:
         return self._batch.size
 
-    def read(self, read: Read) -> Floats:
-        if read.timeframe:
-            return self._read_higher(read, self._higher_timeframes[read.timeframe])
-        return shifted(self._table(read.series)[read.column], read.offset)
+    @property
+    def sessions(self) -> Sessions | None:
+        """The calendar of the symbol."""
+        return self._bars.sessions
+
+    def read(self, value: ComputedValue) -> Floats:
+        """Return a value at each packed bar, NaN if unknown."""
+        if isinstance(value, Calculation):
+            return calculated(
+                value.operator,
+                [part if isinstance(part, float) else self.read(part) for part in value.operands],
+            )
+        if value.candles != OWN_CANDLES:
+            return self._read_aligned(value)
+        return shifted(self._table(value.series)[value.column], value.offset)
 
     def _table(self, series: Series) -> Table:
         """Return the packed columns of a series."""
@@ -111,8 +140,15 @@ class BatchColumns:
     def _computed(self, series: Series) -> Table:
         blocks = self._batch.blocks
         begin, end = blocks[0].start, blocks[-1].stop
-        arrays = [slice(block.start - begin, block.stop - begin) for block in blocks]
-        return self._batch.pack(over(series, self._candles.slice(begin, end), arrays))
+        arrays = {(block.start - begin, block.stop - begin): block for block in blocks}
+
+        def read_other(read: Read, part: slice) -> Floats:
+            block = arrays[part.start, part.stop]
+            return self._aligned_values(read, block, block.start)
+
+        parts = [slice(*ends) for ends in arrays]
+        candles = self._bars.candles.slice(begin, end)
+        return self._batch.pack(over(series, candles, parts, read_other))
 
     def _held(self, key: Hashable, table: Table) -> Table:
         if len(self._tables) == MOST_TABLES:
@@ -120,46 +156,53 @@ class BatchColumns:
         self._tables[key] = table
         return table
 
-    def _read_higher(self, read: Read, higher: HigherTimeframe) -> Floats:
-        """Return at each bar the value of the last closed higher candle, or `offset` candles
-        before.
+    def _read_aligned(self, read: Read) -> Floats:
+        """Return at each bar the value of the last closed candle of another source, or `offset`
+        candles before.
         """
-        packed, arrays = np.full(len(self), np.nan), _higher_arrays(higher, self._batch)
-        stops = dict(arrays.values())  # where arrays begin alike, the last one holds the others
-        for block, (start, _) in arrays.items():
+        packed = np.full(len(self), np.nan)
+        for block in self._batch.blocks:
             first = self._batch.first_packed(block)
-            index = higher.seen[first : block.stop] - read.offset - start
-            known = np.flatnonzero(index >= 0)
-            if len(known):
-                column = self._higher_table(read.series, higher, start, stops[start])[read.column]
-                packed[block.packed_at - block.first + first + known] = column[index[known]]
+            end = block.packed_at + block.stop - block.first
+            values = self._aligned_values(read, block, first)
+            packed[end - len(values) : end] = values
         return packed
 
-    def _higher_table(
-        self, series: Series, higher: HigherTimeframe, start: int, stop: int
-    ) -> Table:
-        """Return the columns of a series over the higher candles [start, stop)."""
-        key = series, higher.timeframe, start
+    def _aligned_values(self, read: Read, block: Block, first: int) -> Floats:
+        """Return the same at the bars of a block's array from the bar `first` on."""
+        aligned, arrays = self._bars.aligned[read.candles], self._arrays_of(read.candles)
+        start, stop = arrays[block]
+        index = aligned.seen[first : block.stop] - read.offset - start
+        values, known = np.full(len(index), np.nan), np.flatnonzero(index >= 0)
+        if len(known):
+            table = self._aligned_table(read, aligned, start, stop)
+            values[known] = table[read.column][index[known]]
+        return values
+
+    def _arrays_of(self, source: CandleSource) -> dict[Block, tuple[int, int]]:
+        """Return the candles [start, stop) of a source behind the values of each block."""
+        if source not in self._arrays:
+            self._arrays[source] = _aligned_arrays(self._bars.aligned[source], self._batch)
+        return self._arrays[source]
+
+    def _aligned_table(self, read: Read, aligned: AlignedCandles, start: int, stop: int) -> Table:
+        """Return the columns of a series over the candles [start, stop) of another source."""
+        key = read.series, read.candles, start
         table = self._tables.get(key)
         if table is None:
-            table = self._held(key, compute_series(series, higher.candles.slice(start, stop)))
+            table = self._held(key, compute_series(read.series, aligned.candles.slice(start, stop)))
         return table
 
 
-def _higher_arrays(higher: HigherTimeframe, batch: BlockBatch) -> dict[Block, tuple[int, int]]:
-    """Return the higher candles [start, stop) behind the values of each block."""
-    arrays = {}
+def _aligned_arrays(aligned: AlignedCandles, batch: BlockBatch) -> dict[Block, tuple[int, int]]:
+    """Return the candles [start, stop) behind the values of each block; where arrays begin alike,
+    the longest holds the others.
+    """
+    starts, stops = dict[Block, int](), dict[int, int]()
     for block in batch.blocks:
-        begins = start_of_block(block.begins, higher.timeframe)
-        start = max(int(np.searchsorted(higher.candles.time, begins)) - WARMUP_BARS, 0)
-        arrays[block] = start, max(int(higher.seen[block.stop - 1]) + 1, start)
-    return arrays
-
-
-def shifted(column: Floats, bars: int) -> Floats:
-    """Return the value of this many bars ago; unknown before the array starts."""
-    if not bars:
-        return column
-    earlier = np.full(len(column), np.nan)
-    earlier[bars:] = column[: max(len(column) - bars, 0)]
-    return earlier
+        begins = start_of_block(block.begins, aligned.timeframe)
+        start = max(int(np.searchsorted(aligned.candles.time, begins)) - WARMUP_BARS, 0)
+        last = int(aligned.seen[block.start : block.stop].max())
+        starts[block] = start
+        stops[start] = max(last + 1, stops.get(start, start))
+    return {block: (start, stops[start]) for block, start in starts.items()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from apps.engine.indicators.series import OWN_CANDLES, CandleSource, ComputedValue, Read, reads_of
 from apps.engine.kernel.codes import (
     CLOSE_LONG,
     CLOSE_SHORT,
@@ -19,7 +20,8 @@ from apps.engine.language.sides import (
     Comparison,
     GroupCheck,
     Movement,
-    Read,
+    PatternCheck,
+    Within,
     entry_check,
     exit_check,
 )
@@ -38,15 +40,15 @@ class RequiredInputs(NamedTuple):
     """The inputs of signals and ATR columns, computed once for any number of symbols.
 
     `lookbacks` are the earlier bars of each operand, with confirming bars and one more for the
-    previous value. `warmups` are the strategy's in its own timeframe, `higher_timeframes` those in
-    higher ones.
+    previous value. `warmups` are the strategy's in its own candles, `aligned` those in candles of
+    other sources.
     """
 
     timeframe: str
     conditions: tuple[SignalCondition, ...]
     lookbacks: tuple[int, ...]
     warmups: tuple[int, ...]
-    higher_timeframes: tuple[tuple[str, int], ...]
+    aligned: tuple[tuple[CandleSource, int], ...]
     atr_periods: tuple[int, int, int, int]
 
     @property
@@ -65,8 +67,8 @@ def required_inputs(strategy: Strategy) -> RequiredInputs:
             for condition in conditions
             for bars in (0, *_lookbacks(condition.check))
         ),
-        tuple(candles for timeframe, candles in warmups if timeframe is None),
-        tuple((timeframe, candles) for timeframe, candles in warmups if timeframe is not None),
+        tuple(candles for source, candles in warmups if source == OWN_CANDLES),
+        tuple((source, candles) for source, candles in warmups if source != OWN_CANDLES),
         strategy.atr_periods,
     )
 
@@ -117,10 +119,20 @@ def _lookbacks(check: Check) -> Iterator[int]:
         case GroupCheck(_, checks):
             for part in checks:
                 yield from _lookbacks(part)
-        case Movement(read, _, steps) if not read.timeframe:
-            yield read.offset + steps
+        case Movement(value, _, steps) if counts_own_candles(value):
+            yield _offset(value) + steps
+        case PatternCheck(read, _):
+            yield _offset(read)
+        case Within(inner, candles):
+            yield from (bars + candles - 1 for bars in (0, *_lookbacks(inner)))
 
 
-def _offset(operand: Read | float) -> int:
-    """Return the offset of an operand in bars; offsets in higher timeframes are not bars."""
-    return operand.offset if isinstance(operand, Read) and not operand.timeframe else 0
+def counts_own_candles(value: ComputedValue) -> bool:
+    """Return whether a value moves in the algorithm's own candles."""
+    return not isinstance(value, Read) or value.candles == OWN_CANDLES
+
+
+def _offset(operand: ComputedValue | float) -> int:
+    """Return the offset of an operand in bars; offsets in candles of other sources are not bars."""
+    offsets = (read.offset for read in reads_of(operand) if read.candles == OWN_CANDLES)
+    return max(offsets, default=0)

@@ -14,9 +14,7 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles.candles import Candles
-from apps.engine.indicators.higher_timeframe import HigherTimeframe
-from apps.engine.indicators.series import Floats, Series, series
+from apps.engine.indicators.series import Floats, Read, Series, series, shifted
 from apps.engine.language.sides import (
     Check,
     Comparison,
@@ -24,10 +22,12 @@ from apps.engine.language.sides import (
     Hours,
     Movement,
     PatternCheck,
-    Read,
+    SessionOfMonth,
+    Weekdays,
+    Within,
 )
-from apps.engine.signals.columns import BatchColumns, ColumnCache, shifted
-from apps.engine.signals.required_inputs import RequiredInputs
+from apps.engine.signals.columns import BatchColumns, ColumnCache, SymbolBars
+from apps.engine.signals.required_inputs import RequiredInputs, counts_own_candles
 
 Truth: TypeAlias = NDArray[np.bool_]
 SignalMask: TypeAlias = NDArray[np.uint8]
@@ -36,6 +36,7 @@ SignalMask: TypeAlias = NDArray[np.uint8]
 NO_RANGES = np.empty((0, 4))
 """Of a strategy that asks for none."""
 SECOND_OF_DAY = Read(Series("SECOND_OF_DAY", ("day", "time"), ()), 0, 0)
+DAY_NUMBER = Read(Series("COLUMN", ("day",), ()), 0, 0)
 
 Compare: TypeAlias = Callable[[Floats, Floats | float], Truth]
 _LEVELS: Final[Mapping[str, Compare]] = {
@@ -54,8 +55,7 @@ _BEFORE_A_CROSS: Final[Mapping[str, Compare]] = {
 
 def signals_of(
     inputs: RequiredInputs,
-    candles: Candles,
-    higher_timeframes: Mapping[str, HigherTimeframe],
+    bars: SymbolBars,
     first: int,
     last: int,
     *,
@@ -65,16 +65,16 @@ def signals_of(
     """Return the signals at the closes of the bars [first, last), u1[last - first], written to
     `into` if given.
 
-    `candles` holds the symbol's history in the strategy's timeframe: all of it, or at least
-    WARMUP_BARS bars before the block of bar `first`. `higher_timeframes` are those named by
-    conditions; `cache` has earlier results over the same bars. Both entry bits are set if both
+    `bars` holds the symbol's history in the strategy's timeframe: all of it, or at least
+    WARMUP_BARS bars before the block of bar `first`; and the candles of other sources that
+    conditions name. `cache` has earlier results over the same bars. Both entry bits are set if both
     sides are true; the kernel decides their meaning. EXIT bits come from exitOnOppositeSignal for
     an algorithm that trades one side, CLOSE bits from conditions.
     """
     signals = np.empty(last - first, np.uint8) if into is None else into
     cache = cache or ColumnCache(0)
-    for batch in cache.batches_of(candles, inputs.timeframe, first, last, inputs.lookback):
-        mask = _mask(inputs, BatchColumns(candles, batch, higher_timeframes, cache))
+    for batch in cache.batches_of(bars.candles, inputs.timeframe, first, last, inputs.lookback):
+        mask = _mask(inputs, BatchColumns(bars, batch, cache))
         batch.unpack(mask, signals[batch.blocks[0].first - first :])
     return signals
 
@@ -90,7 +90,7 @@ def _mask(inputs: RequiredInputs, columns: BatchColumns) -> SignalMask:
 
 def atr_columns(
     inputs: RequiredInputs,
-    candles: Candles,
+    bars: SymbolBars,
     first: int,
     last: int,
     *,
@@ -99,14 +99,14 @@ def atr_columns(
     """Return the average true ranges used by size, stop, target and trail at the bars [first,
     last), f8[last - first, 4] in that order.
 
-    NaN for unused and for unknown ones; f8[0, 4] if no rule uses any. `candles` and `cache` are as
+    NaN for unused and for unknown ones; f8[0, 4] if no rule uses any. `bars` and `cache` are as
     for `signals_of`.
     """
     if not any(inputs.atr_periods):
         return NO_RANGES
     ranges, cache = np.full((last - first, 4), np.nan), cache or ColumnCache(0)
-    for batch in cache.batches_of(candles, inputs.timeframe, first, last, 0):
-        columns, begin = BatchColumns(candles, batch, {}, cache), batch.blocks[0].first - first
+    for batch in cache.batches_of(bars.candles, inputs.timeframe, first, last, 0):
+        columns, begin = BatchColumns(bars, batch, cache), batch.blocks[0].first - first
         for position, period in enumerate(inputs.atr_periods):
             if period:
                 batch.unpack(columns.read(_atr(period)), ranges[begin:, position])
@@ -133,26 +133,48 @@ def confirmed(check: Check, columns: BatchColumns, candles: int) -> Truth:
         case Hours(start, end):
             second = columns.read(SECOND_OF_DAY)
             return (second >= start) & (second < end)
+        case Weekdays(days):
+            return np.isin((columns.read(DAY_NUMBER) + 3) % 7, list(days))  # day 0: a Thursday
+        case SessionOfMonth(low, high):
+            session = _session_of_month(columns, from_the_end=low < 0)
+            return np.logical_and(session >= low, session <= high)
+        case Within(inner, last):
+            truth = confirmed(inner, columns, candles)
+            return reduce(np.logical_or, (_earlier(truth, bars) for bars in range(last)))
         case PatternCheck(read, sign):
             pattern = columns.read(read)
             seen = pattern * sign > 0 if sign else np.abs(pattern) > 0
             return _earlier(seen, candles - 1)
-        case Movement(read, operator, steps) if read.timeframe:
+        case Movement(value, operator, steps) if counts_own_candles(value):
+            column = columns.read(value)
+            return _held(_moved(column, shifted(column, 1), operator), steps + candles - 1)
+        case Movement(Read() as read, operator, steps):
             moved = (
                 _moved(columns.read(later), columns.read(before), operator)
                 for before, later in pairwise(_offsets(read, steps))
             )
             return _held(reduce(np.logical_and, moved), candles)
-        case Movement(read, operator, steps):
-            column = columns.read(read)
-            return _held(_moved(column, shifted(column, 1), operator), steps + candles - 1)
         case Comparison(left, operator, right):
             return _compared(
                 columns.read(left),
                 operator,
-                columns.read(right) if isinstance(right, Read) else right,
+                right if isinstance(right, float | int) else columns.read(right),
                 candles,
             )
+    raise TypeError(f"{check!r} is no check.")
+
+
+def _session_of_month(columns: BatchColumns, *, from_the_end: bool) -> Floats:
+    """Return the number of each bar's session in its month, from 1, or from -1 backwards; NaN where
+    the calendar is not certain, and before the array starts.
+    """
+    days = columns.read(DAY_NUMBER)
+    session, known = np.full(len(days), np.nan), np.flatnonzero(~np.isnan(days))
+    if columns.sessions is not None:
+        dates, of_bar = np.unique(days[known].astype(np.int32), return_inverse=True)
+        number, certain = columns.sessions.session_of_month(dates, from_the_end=from_the_end)
+        session[known] = np.where(certain, number, np.nan)[of_bar]
+    return session
 
 
 def _offsets(read: Read, steps: int) -> list[Read]:

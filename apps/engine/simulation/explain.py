@@ -6,9 +6,10 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from apps.engine.indicators.aligned_candles import AlignedCandles
 from apps.engine.indicators.catalogue import CATALOGUE
 from apps.engine.indicators.indicator import Indicator, IndicatorOutput
-from apps.engine.indicators.series import Series
+from apps.engine.indicators.series import Calculation, CandleSource, ComputedValue, Series
 from apps.engine.language.conditions import Condition, EntryConditions, Side
 from apps.engine.language.sides import (
     Check,
@@ -17,7 +18,9 @@ from apps.engine.language.sides import (
     Hours,
     Movement,
     PatternCheck,
-    Read,
+    SessionOfMonth,
+    Weekdays,
+    Within,
     entry_check,
     exit_check,
 )
@@ -31,14 +34,20 @@ from apps.engine.simulation.timeline import SymbolSeries
 OPPOSITE: Final[Mapping[Side, Side]] = {"long": "short", "short": "long"}
 _SIGNS = {1: "bullish", -1: "bearish", 0: "of either direction"}
 _DEFAULT_SOURCE = "close"
+_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_INFIX = {"add": " + ", "subtract": " - ", "multiply": " x ", "divide": " / "}
 
 
 class OperandValue(NamedTuple):
-    """A value that a check reads at the bar, and its value a bar before; None if unknown."""
+    """A value that a check reads at the bar, and its value a bar before; None if unknown.
+
+    `candle_time` is the start of the candle that it reads of another symbol, if it reads one.
+    """
 
     name: str
     value: float | None
     before: float | None
+    candle_time: int | None = None
 
 
 class Finding(NamedTuple):
@@ -99,7 +108,7 @@ def ranges_known(strategy: Strategy, symbol_series: SymbolSeries, bar: int) -> b
     """
     if not any(strategy.atr_periods):
         return True
-    (matches,) = atr_columns(required_inputs(strategy), symbol_series.used, bar, bar + 1)
+    (matches,) = atr_columns(required_inputs(strategy), symbol_series.bars, bar, bar + 1)
     return all(
         value > 0 for value, period in zip(matches, strategy.atr_periods, strict=True) if period
     )
@@ -165,47 +174,75 @@ def _view(
 ) -> _View:
     timeframe, bars = strategy.basicInfo.timeframe, lookback(check) + candles
     (batch,) = batches_of(symbol_series.used, timeframe, bar, bar + 1, bars)
-    return _View(
-        BatchColumns(symbol_series.used, batch, symbol_series.higher_timeframes, ColumnCache(0)),
-        candles,
-    )
+    columns = BatchColumns(symbol_series.bars, batch, ColumnCache(0))
+    return _View(columns, symbol_series.aligned, bar, candles)
 
 
 class _View:
     """The columns up to a bar, and the number of confirming candles."""
 
-    def __init__(self, columns: BatchColumns, candles: int) -> None:
-        self._columns, self._candles = columns, candles
+    def __init__(
+        self,
+        columns: BatchColumns,
+        aligned: Mapping[CandleSource, AlignedCandles],
+        bar: int,
+        candles: int,
+    ) -> None:
+        self._columns, self._aligned, self._bar = columns, aligned, bar
+        self._candles = candles
 
     def is_confirmed(self, check: Check) -> bool:
         return bool(confirmed(check, self._columns, self._candles)[-1])
 
     def finding(self, check: Check) -> Finding:
-        parts = check.checks if isinstance(check, GroupCheck) else ()
+        parts: tuple[Check, ...] = ()
+        if isinstance(check, GroupCheck):
+            parts = check.checks
+        elif isinstance(check, Within):
+            parts = (check.check,)
         return Finding(
             text_of(check),
             bool(confirmed(check, self._columns, 1)[-1]),
             self.is_confirmed(check),
-            tuple(self._operand(part) for part in _reads(check)),
+            tuple(self._operand(value) for value in _values(check)),
             tuple(self.finding(part) for part in parts),
         )
 
-    def _operand(self, read: Read) -> OperandValue:
-        before, value = self._columns.read(read)[-2:].tolist()
-        return OperandValue(name_of(read), _if_known(value), _if_known(before))
+    def _operand(self, value: ComputedValue) -> OperandValue:
+        before, now = self._columns.read(value)[-2:].tolist()
+        return OperandValue(
+            name_of(value), _if_known(now), _if_known(before), self._candle_time(value)
+        )
+
+    def _candle_time(self, value: ComputedValue) -> int | None:
+        if isinstance(value, Calculation) or not value.candles.symbol:
+            return None
+        aligned = self._aligned[value.candles]
+        index = int(aligned.seen[self._bar]) - value.offset
+        return int(aligned.candles.time[index]) if index >= 0 else None
 
 
 def _if_known(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def _reads(check: Check) -> tuple[Read, ...]:
+def _values(check: Check) -> Iterator[ComputedValue]:
+    """Yield the values that a check reads, each calculation before its operands."""
     match check:
         case Comparison(left, _, right):
-            return (left, right) if isinstance(right, Read) else (left,)
-        case Movement(read, _, _) | PatternCheck(read, _):
-            return (read,)
-    return ()
+            yield from _nodes(left)
+            if not isinstance(right, float | int):
+                yield from _nodes(right)
+        case Movement(value, _, _) | PatternCheck(value, _):
+            yield from _nodes(value)
+
+
+def _nodes(value: ComputedValue) -> Iterator[ComputedValue]:
+    yield value
+    if isinstance(value, Calculation):
+        for operand in value.operands:
+            if not isinstance(operand, float):
+                yield from _nodes(operand)
 
 
 def text_of(check: Check) -> str:
@@ -213,26 +250,43 @@ def text_of(check: Check) -> str:
     match check:
         case GroupCheck(operator, checks):
             return "all of these" if operator == "AND" else f"any of these {len(checks)}"
+        case Within(inner, candles):
+            return f"{text_of(inner)}, at one of the last {candles} candles"
         case Hours(start, end):
             return f"starts from {_clock(start)} to before {_clock(end)}"
+        case Weekdays(days):
+            return f"is on {', '.join(_WEEKDAYS[day] for day in sorted(days))}"
+        case SessionOfMonth(low, high):
+            return f"is in sessions {low} to {high} of the month"
         case PatternCheck(read, sign):
             return f"{name_of(read)}, {_SIGNS[sign]}"
-        case Movement(read, operator, steps):
-            return f"{name_of(read)} {operator} over {steps} candle{'s' if steps > 1 else ''}"
+        case Movement(value, operator, steps):
+            return f"{name_of(value)} {operator} over {steps} candle{'s' if steps > 1 else ''}"
         case Comparison(left, operator, right):
-            right_name = name_of(right) if isinstance(right, Read) else f"{right:.12g}"
+            right_name = f"{right:.12g}" if isinstance(right, float | int) else name_of(right)
             return f"{name_of(left)} {operator.replace('_', ' ')} {right_name}"
+    raise TypeError(f"{check!r} is no check.")
 
 
 def _clock(seconds: int) -> str:
     return f"{seconds // 3600:02d}:{seconds % 3600 // 60:02d}"
 
 
-def name_of(read: Read) -> str:
-    """Return a name such as `EMA(9)`, `BBANDS(20, 2).upper of hl2`, `RSI(14) on 1h, 2 back`."""
-    name = _computed(read.series, read.column)
-    name += f" on {read.timeframe}" if read.timeframe else ""
-    return name + (f", {read.offset} back" if read.offset else "")
+def name_of(value: ComputedValue) -> str:
+    """Return a name such as `EMA(9)`, `BBANDS(20, 2).upper of hl2`, `RSI(14) on 1h, 2 back`,
+    `PRICE of NSE:INDIAVIX`, `(PRICE x 1.01)`.
+    """
+    if isinstance(value, Calculation):
+        names = [
+            f"{operand:.12g}" if isinstance(operand, float) else name_of(operand)
+            for operand in value.operands
+        ]
+        infix = _INFIX.get(value.operator)
+        return f"({infix.join(names)})" if infix else f"{value.operator}({', '.join(names)})"
+    name = _computed(value.series, value.column)
+    name += f" of {value.candles.symbol}" if value.candles.symbol else ""
+    name += f" on {value.candles.timeframe}" if value.candles.timeframe else ""
+    return name + (f", {value.offset} back" if value.offset else "")
 
 
 def _computed(series: Series, column: int) -> str:
@@ -250,6 +304,8 @@ def _computed(series: Series, column: int) -> str:
     name = f"{row.type}({words})" if words else row.type
     name += "" if output.name == "value" else f".{output.name}"
     source = _source(row, series)
+    if not isinstance(source, str):
+        return f"{name} of {name_of(source)}"
     return name if source in ("", _DEFAULT_SOURCE) else f"{name} of {source}"
 
 
@@ -271,5 +327,5 @@ def _fits(row: Indicator, series: Series) -> bool:
     )
 
 
-def _source(row: Indicator, series: Series) -> str:
+def _source(row: Indicator, series: Series) -> str | ComputedValue:
     return series.inputs[row.inputs.index("source")] if row.has_source else ""

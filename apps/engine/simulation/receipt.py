@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from apps.engine.candles.candles import Candles, calendar_month, ist_day
 from apps.engine.candles.symbols import Symbol
+from apps.engine.indicators.series import OWN_CANDLES, CandleSource
 from apps.engine.kernel.codes import BY_EXPIRY, BY_EXPIRY_CLOSE
 from apps.engine.kernel.records import ENGINE_VERSION, Array
 from apps.engine.language.strategy import Strategy
@@ -40,13 +41,16 @@ _DIGITS: Final = re.compile("[0-9]+")
 
 def rule_columns(all_series: Sequence[SymbolSeries]) -> Iterator[NDArray[Any]]:
     """Yield the columns that rules derive from bars: square-off, locked prices, the visibility of
-    longer candles, and rupees locked by sold options. Any: numbers of several kinds.
+    longer candles and of other symbols', the sessions of months, and rupees locked by sold options.
+    Any: numbers of several kinds.
     """
     for symbol_series in all_series:
         yield symbol_series.flags
     for symbol_series in all_series:
-        for longer in symbol_series.higher_timeframes.values():
-            yield longer.seen
+        for aligned in symbol_series.aligned.values():
+            yield aligned.seen
+    for symbol_series in all_series:
+        yield from symbol_series.month_sessions
     for symbol_series in all_series:
         if len(symbol_series.short_margins):
             yield symbol_series.short_margins
@@ -93,14 +97,21 @@ class CandleSeries(NamedTuple):
 
 
 def hash_candles(all_series: Sequence[SymbolSeries], timeframe: str) -> tuple[CandleSeries, ...]:
-    """Return the hashes of all candles that were read: a second for every two gigabytes."""
+    """Return the hashes of all candles that were read: a second for every two gigabytes. What
+    several symbols read of another one is named once.
+    """
+    own, of_others = list[tuple[str, str, Candles]](), dict[tuple[str, str], Candles]()
+    for symbol_series in all_series:
+        own.append((symbol_series.symbol, timeframe, symbol_series.used))
+        for (symbol, longer), aligned in symbol_series.aligned.items():
+            name, candles = longer or timeframe, aligned.candles
+            if not symbol:
+                own.append((symbol_series.symbol, name, candles))
+            elif len(candles) >= len(of_others.get((symbol, name), ())):
+                of_others[symbol, name] = candles
+    named = [(symbol, name, candles) for (symbol, name), candles in of_others.items()]
     return tuple(
-        CandleSeries(symbol_series.symbol, name, _hash_months(candles))
-        for symbol_series in all_series
-        for name, candles in (
-            (timeframe, symbol_series.used),
-            *((name, longer.candles) for name, longer in symbol_series.higher_timeframes.items()),
-        )
+        CandleSeries(symbol, name, _hash_months(candles)) for symbol, name, candles in own + named
     )
 
 
@@ -164,6 +175,7 @@ def notes_on(
     notes += _on_bars_out_of_session(strategy, data.all_series)
     notes += _on_missing_volume(strategy, data.all_series)
     notes += _on_bars_after_expiry(data.all_series)
+    notes += _on_unknown_calendars(data.all_series)
     first_days = [int(ist_day(candles.time[:1])[0]) for candles in data.candles]
     free = [
         history.symbol
@@ -260,11 +272,12 @@ def notes_on_expiries(data: PreparedData, trades: Array) -> list[Note]:
 def _on_missing_volume(strategy: Strategy, all_series: Sequence[SymbolSeries]) -> list[Note]:
     """Name the symbols without any volume in candles if the conditions read it (rule 11)."""
     operands = [operand for _, operand in strategy.volume_operands()]
-    silent = [
-        series.symbol
+    silent = dict.fromkeys(
+        operand.candles.symbol or series.symbol
         for series in all_series
-        if not all(_has_volume(series, operand.timeframe) for operand in operands)
-    ]
+        for operand in operands
+        if not _candles_of(series, operand.candles).volume.any()
+    )
     if not silent:
         return []
     types = ", ".join(sorted({operand.type for operand in operands}))
@@ -275,9 +288,20 @@ def _on_missing_volume(strategy: Strategy, all_series: Sequence[SymbolSeries]) -
     return [Note("no_volume", message)]
 
 
-def _has_volume(series: SymbolSeries, timeframe: str | None) -> bool:
-    candles = series.used if timeframe is None else series.higher_timeframes[timeframe].candles
-    return bool(candles.volume.any())
+def _candles_of(series: SymbolSeries, source: CandleSource) -> Candles:
+    return series.used if source == OWN_CANDLES else series.aligned[source].candles
+
+
+def _on_unknown_calendars(all_series: Sequence[SymbolSeries]) -> list[Note]:
+    counts = {series.symbol: series.unknown_months for series in all_series}
+    of_symbols = ", ".join(f"{count:,} of {symbol}" for symbol, count in counts.items() if count)
+    if not of_symbols:
+        return []
+    message = (
+        "Conditions on sessions of the month are not true at bars in months whose holidays are not"
+        f" known: {of_symbols}."
+    )
+    return [Note("unknown_calendar", message)]
 
 
 def _overnight_shorts(symbols: Sequence[str], trades: Array) -> int:

@@ -4,7 +4,7 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 from apps.engine.candles.candles import DAY, TIMEFRAMES, WARMUP_BARS, Candles, start_of_block
 from apps.engine.candles.sessions import Sessions, in_session
 from apps.engine.errors import LEAST_BARS, InsufficientBars
-from apps.engine.indicators.higher_timeframe import HigherTimeframe
+from apps.engine.indicators.aligned_candles import AlignedCandles
+from apps.engine.indicators.series import OWN_CANDLES, CandleSource
 from apps.engine.kernel.codes import ENTER, EXIT_LONG, EXIT_SHORT
 from apps.engine.kernel.records import NO_MARGINS, NO_VOLUME, Plan
 from apps.engine.language.strategy import Strategy
 from apps.engine.results.wire_receipt import ReceiptNote
-from apps.engine.signals.columns import Arrays, ColumnCache
+from apps.engine.signals.columns import Arrays, ColumnCache, SymbolBars
 from apps.engine.signals.required_inputs import RequiredInputs
 from apps.engine.signals.signals import NO_RANGES, SignalMask, atr_columns, signals_of
 from apps.engine.simulation.circuits import circuit_flags, with_circuits
@@ -52,6 +53,17 @@ class Payout(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class OtherSymbol:
+    """A symbol that conditions read beside the traded one: its hours, and its candles of every
+    timeframe in which they read it, each with its warm-up as in `History`.
+    """
+
+    symbol: str
+    candles: Mapping[str, Candles]
+    sessions: Sessions | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class History:
     """One symbol: its candles in the strategy's timeframe, its hours, its contract.
 
@@ -66,7 +78,7 @@ class History:
     held to the contract's last session.
     `higher_timeframes` holds the candles of every higher timeframe that the strategy reads, without
     unfinished ones: from WARMUP_BARS before their block that holds the first day of that block, or
-    all there are.
+    all there are. `other_symbols` are the ones symbols that it reads.
     """
 
     symbol: str
@@ -80,14 +92,17 @@ class History:
     notes: tuple[Note, ...] = ()
     expiry_notes: tuple[Note, ...] = ()
     higher_timeframes: Mapping[str, Candles] = field(default_factory=dict)
+    other_symbols: Sequence[OtherSymbol] = ()
 
 
 class SymbolSeries(NamedTuple):
     """One symbol in the simulated range, with everything that no number of a strategy changes.
 
     `used` are the candles that any figure can depend on, warm-up included; `candles` are the last
-    of them, those in the range, and `flags` has one row for each. `higher_timeframes` are the
-    candles of higher timeframes that any figure can depend on, aligned to `used`. `out_of_session`
+    of them, those in the range, and `flags` has one row for each. `aligned` are the candles of
+    higher timeframes and of other symbols that any figure can depend on, aligned to `used`;
+    `sessions` is the symbol's calendar, `month_sessions` its numbers that conditions read at each
+    candle, and `unknown_months` counts the candles at which they are not known. `out_of_session`
     counts the bars of the range outside of sessions, included in the candles or not; `after_expiry`
     those after the contract's last session, which never are. `short_margins` and `volume` have one
     row for each candle, or none (rule 6).
@@ -97,11 +112,19 @@ class SymbolSeries(NamedTuple):
     used: Candles
     candles: Candles
     flags: NDArray[np.uint8]
-    higher_timeframes: Mapping[str, HigherTimeframe]
+    aligned: Mapping[CandleSource, AlignedCandles]
+    sessions: Sessions | None = None
+    month_sessions: tuple[NDArray[np.int64], ...] = ()
+    unknown_months: int = 0
     out_of_session: int = 0
     after_expiry: int = 0
     short_margins: NDArray[np.float64] = NO_MARGINS
     volume: NDArray[np.float64] = NO_VOLUME
+
+    @property
+    def bars(self) -> SymbolBars:
+        """The bars as conditions read them."""
+        return SymbolBars(self.used, self.aligned, self.sessions)
 
 
 class SymbolSignals(NamedTuple):
@@ -140,14 +163,16 @@ def symbol_series_of(strategy: Strategy, history: History, start: int, end: int)
             days=history.days,
         ),
     )
-    higher_timeframes = _higher_timeframes_used(strategy, history, used, start)
+    aligned = _aligned(strategy, history, used, start)
     out_of_session = int(np.count_nonzero((outside >= start) & (outside < end)))
     return SymbolSeries(
         history.symbol,
         used,
         candles,
         flags,
-        higher_timeframes,
+        aligned,
+        history.sessions,
+        *_month_sessions(strategy, history, candles),
         out_of_session,
         after_expiry,
         short_margins_of(strategy, contract, candles, history.underlying),
@@ -187,39 +212,39 @@ def signals_of_series(
     Raises InsufficientBars if too few bars of the range are warm.
     """
     _require_warm_bars(inputs, symbol_series)
-    used, higher = symbol_series.used, symbol_series.higher_timeframes
-    first = len(used) - len(symbol_series.candles)
-    return signals_at_bars(inputs, plan, used, higher, first, cache=cache, into=into)
+    first = len(symbol_series.used) - len(symbol_series.candles)
+    return signals_at_bars(inputs, plan, symbol_series.bars, first, cache=cache, into=into)
 
 
 def _require_warm_bars(inputs: RequiredInputs, symbol_series: SymbolSeries) -> None:
     """Raise InsufficientBars if too few bars of the range have known values for any trade."""
-    used, higher = symbol_series.used, symbol_series.higher_timeframes
+    used, aligned = symbol_series.used, symbol_series.aligned
     first, last = len(used) - len(symbol_series.candles), len(used)
-    warm_from = max(first, *inputs.warmups, *_warm_from(inputs.higher_timeframes, higher))
-    count = max(last - warm_from, 0)
+    warm_from = {source: _warm_from(aligned[source], needed) for source, needed in inputs.aligned}
+    count = max(last - max(first, *inputs.warmups, *warm_from.values()), 0)
     if count < LEAST_BARS:
-        raise InsufficientBars(symbol_series.symbol, held=count, needed=LEAST_BARS)
+        short = [source.symbol for source in warm_from if last - warm_from[source] < LEAST_BARS]
+        symbol = next(filter(None, short), symbol_series.symbol)
+        raise InsufficientBars(symbol, held=count, needed=LEAST_BARS)
 
 
 def signals_at_bars(
     inputs: RequiredInputs,
     plan: Plan,
-    used: Candles,
-    higher_timeframes: Mapping[str, HigherTimeframe],
+    bars: SymbolBars,
     first: int,
     *,
     cache: ColumnCache | None = None,
     into: SignalMask | None = None,
 ) -> SymbolSignals:
-    """Return the values read at the bars of `used` from `first` on, with any number of warm ones;
-    `cache` and `into` are as for `signals_of`.
+    """Return the values read at the bars from `first` on, with any number of warm ones; `cache` and
+    `into` are as for `signals_of`.
     """
     cache = cache or ColumnCache(0)
-    signals = signals_of(inputs, used, higher_timeframes, first, len(used), cache=cache, into=into)
+    signals = signals_of(inputs, bars, first, len(bars.candles), cache=cache, into=into)
     if not any(inputs.atr_periods):
         return SymbolSignals(signals, NO_RANGES)
-    ranges, unknown = _ranges_at(inputs, plan, used, first, cache)
+    ranges, unknown = _ranges_at(inputs, plan, bars, first, cache)
     entries = signals[unknown] & ENTER
     signals[unknown] ^= entries
     if plan.reverse:
@@ -228,16 +253,16 @@ def signals_at_bars(
 
 
 def _ranges_at(
-    inputs: RequiredInputs, plan: Plan, used: Candles, first: int, cache: ColumnCache
+    inputs: RequiredInputs, plan: Plan, bars: SymbolBars, first: int, cache: ColumnCache
 ) -> Arrays:
     """Return the kernel's ranges, f8[bars, 4], and the indices of bars with an unknown required
     range, i8.
     """
-    asked, last = ranges_asked(plan), len(used)
+    asked, last = ranges_asked(plan), len(bars.candles)
     key = (inputs.atr_periods, asked.tobytes(), first, last)
     arrays = cache.get(key)
     if arrays is None:
-        ranges = atr_columns(inputs, used, first, last, cache=cache)
+        ranges = atr_columns(inputs, bars, first, last, cache=cache)
         unknown = np.flatnonzero(~(ranges[:, asked] > 0).all(axis=1))
         arrays = np.where(asked, np.nan_to_num(ranges), 0.0), unknown
         cache.add(key, arrays)
@@ -254,25 +279,60 @@ def _used(candles: Candles, timeframe: str, start: int, end: int) -> Candles:
     return candles.slice(max(begin - WARMUP_BARS, 0), last)
 
 
-def _higher_timeframes_used(
+def _month_sessions(
+    strategy: Strategy, history: History, candles: Candles
+) -> tuple[tuple[NDArray[np.int64], ...], int]:
+    """Return the numbers of sessions of months that conditions read at each candle, 0 for unknown
+    ones, and the number of candles with an unknown one.
+    """
+    directions, columns = strategy.month_directions, []
+    unknown = np.zeros(len(candles), np.bool_)
+    for from_the_end in directions:
+        if history.sessions is None:
+            number, certain = np.zeros(len(candles), np.int64), unknown
+        else:
+            number, certain = history.sessions.session_of_month(
+                candles.days, from_the_end=from_the_end
+            )
+        columns.append(np.where(certain, number, 0))
+        unknown = unknown | ~certain
+    return tuple(columns), int(np.count_nonzero(unknown))
+
+
+def _aligned(
     strategy: Strategy, history: History, used: Candles, start: int
-) -> dict[str, HigherTimeframe]:
-    """Return the candles of each longer timeframe for rule 11, beside the bars `used`."""
+) -> dict[CandleSource, AlignedCandles]:
+    """Return the candles of each other source for rule 11, beside the bars `used`."""
     timeframe, selected = strategy.basicInfo.timeframe, {}
+    by_name = {other.symbol: other for other in history.other_symbols}
     begins = start_of_block(start, timeframe)
-    for name in strategy.higher_timeframe_warmups:
-        candles = history.higher_timeframes[name]
+    for source in strategy.candle_sources:
+        if source == OWN_CANDLES:
+            continue
+        name, other = source.timeframe or timeframe, by_name.get(source.symbol)
+        candles = other.candles[name] if other else history.higher_timeframes[name]
+        sessions = other.sessions if other else history.sessions
         if not strategy.executionSettings.includeOutOfSession:
-            candles = candles.select(in_session(candles.time, name, history.sessions))
+            candles = candles.select(in_session(candles.time, name, sessions))
         begin = int(np.searchsorted(candles.time, start_of_block(begins, name)))
         candles = candles.slice(max(begin - WARMUP_BARS, 0), len(candles))
-        higher = HigherTimeframe.of(used, timeframe, candles, name, history.sessions)
-        selected[name] = higher._replace(candles=candles.slice(0, int(higher.seen[-1]) + 1))
+        if other:
+            aligned = AlignedCandles.of_other(
+                used,
+                timeframe,
+                candles,
+                name,
+                sessions=history.sessions,
+                other_sessions=other.sessions,
+            )
+        else:
+            aligned = AlignedCandles.of(used, timeframe, candles, name, history.sessions)
+        last = int(aligned.seen.max())
+        selected[source] = aligned._replace(candles=candles.slice(0, last + 1))
     return selected
 
 
-def _warm_from(
-    needs: Iterable[tuple[str, int]], higher_timeframes: Mapping[str, HigherTimeframe]
-) -> list[int]:
-    """Return the first bar with enough known candles of each longer timeframe."""
-    return [int(np.searchsorted(higher_timeframes[name].seen, candles)) for name, candles in needs]
+def _warm_from(aligned: AlignedCandles, needed: int) -> int:
+    """Return the first bar with enough known candles of another source, or the number of bars."""
+    warm = aligned.seen >= needed
+    return int(warm.argmax()) if warm.any() else len(warm)

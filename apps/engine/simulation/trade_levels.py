@@ -65,7 +65,7 @@ def levels_of(
     is_known = 0 < entry < len(used) and used.time[entry] == trade["entry_time"]
     if plan.max_entries > 1 or not is_known:
         return None
-    known_ranges = atr_columns(required_inputs(strategy), used, entry - 1, entry)
+    known_ranges = atr_columns(required_inputs(strategy), symbol_series.bars, entry - 1, entry)
     ranges = np.nan_to_num(known_ranges[0]) if len(known_ranges) else np.zeros(4)
     side, price = float(trade["side"]), float(trade["entry_price"])
     return levels_at(HeldPosition(plan, contract, used, side, entry, price, ranges), bar)

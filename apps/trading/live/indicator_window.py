@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from apps.core.times import day_in_india, day_number, moment
 from apps.engine.candles import DAY, IST, WARMUP_BARS, Candles, Sessions, resample, start_of_block
-from apps.engine.language import HigherTimeframe
+from apps.engine.language import AlignedCandles, CandleSource
 from apps.engine.live import BarSnapshot
 from apps.market.candles import (
     UNADJUSTED,
@@ -78,17 +78,18 @@ class IndicatorWindow:
 
     def longer(
         self, symbol: int, names: Sequence[str], calendar: Sessions, *, closes: int
-    ) -> Mapping[str, HigherTimeframe]:
+    ) -> Mapping[CandleSource, AlignedCandles]:
         """Return the candles of longer timeframes that are complete at `closes`, aligned to the
         symbol's bars.
         """
-        bars, by_name = self._series[symbol], {}
+        bars, aligned = self._series[symbol], {}
         today = bars.between(self._today, closes)
         for name in names:
             resampled = resample(today, self._timeframe, name, calendar, until=closes)
             whole = concat([self._stored_of(symbol, name), resampled])
-            by_name[name] = HigherTimeframe.of(bars, self._timeframe, whole, name, calendar)
-        return by_name
+            source = CandleSource(timeframe=name)
+            aligned[source] = AlignedCandles.of(bars, self._timeframe, whole, name, calendar)
+        return aligned
 
     def days(self, symbol: int) -> Candles:
         """Return the daily candles of earlier days."""

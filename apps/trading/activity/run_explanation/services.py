@@ -176,7 +176,7 @@ def _read_candle(session: SessionStart, symbol: str, at: int) -> _SeenCandle:
     )
     used = window.bars(index)
     last, no_flags = used.slice(len(used) - 1, len(used)), np.empty(0, np.uint8)
-    series = SymbolSeries(symbol, used, last, no_flags, longer)
+    series = SymbolSeries(symbol, used, last, no_flags, longer, terms.calendars[index])
     contract, bar = terms.contracts[index], len(used) - 1
     return _SeenCandle(run, StrategyAtBar.of(strategy, contract, series, bar))
 

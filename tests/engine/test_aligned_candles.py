@@ -7,7 +7,7 @@ from apps.engine.candles import Candles
 from apps.engine.candles.resampling import resample
 from apps.engine.candles.sessions import Override, Regime, Sessions
 from apps.engine.errors import InsufficientBars
-from apps.engine.indicators.higher_timeframe import HigherTimeframe
+from apps.engine.indicators.aligned_candles import AlignedCandles
 from apps.engine.results.wire_records import trade_dicts
 from apps.engine.simulation.simulate import History, simulate
 from tests.engine.strategies import price, strategy
@@ -34,7 +34,7 @@ def bars(times: list[int], close: list[float] | None = None) -> Candles:
 
 
 def seen(times: list[int], timeframe: str, longer: list[int], name: str) -> list[int]:
-    return list(HigherTimeframe.of(bars(times), timeframe, bars(longer), name, NSE).seen.tolist())
+    return list(AlignedCandles.of(bars(times), timeframe, bars(longer), name, NSE).seen.tolist())
 
 
 def test_a_longer_candle_counts_at_the_bar_that_ends_with_it() -> None:
