@@ -138,6 +138,9 @@ class Algorithm(models.Model):
     is_template = models.BooleanField(default=False)
     is_public = models.BooleanField(default=False)
     cloned_from = models.ForeignKey("self", models.SET_NULL, null=True, related_name="clones")
+    cloned_template = models.CharField(
+        max_length=24, null=True, help_text="Id of the built-in template that it is a copy of"
+    )
     created_at = models.DateTimeField()
     updated_at = models.DateTimeField()
 
@@ -193,6 +196,11 @@ class Algorithm(models.Model):
     def configuration(self) -> Configuration:
         """Return the steps as sent, keyed by wire name; backtests and runs freeze this."""
         return {wire: getattr(self, column) for wire, column in STEPS.items()}
+
+    @property
+    def source_id(self) -> str | None:
+        """The id of the algorithm, or of the built-in template, that it is a copy of."""
+        return self.cloned_from_id or self.cloned_template
 
     @property
     def performance_updated_at(self) -> datetime:

@@ -11,6 +11,11 @@ from django.db.models import Max, QuerySet
 from apps.accounts.models import User
 from apps.algorithms import configuration, lifecycle
 from apps.algorithms.algorithm_names import copy_of, number_in, numbered
+from apps.algorithms.built_in_templates import (
+    BUILT_IN_BY_ID,
+    BUILT_IN_TEMPLATES,
+    BuiltInTemplate,
+)
 from apps.algorithms.configuration import (
     STEPS,
     AlgorithmIncomplete,
@@ -42,11 +47,13 @@ from apps.market.candles import SessionCoverage, coverage_until
 from apps.market.rulebook import RuleSet, calendars_of, current_rule_set
 
 __all__ = [
+    "BUILT_IN_TEMPLATES",
     "CLONED",
     "MOST_VERSIONS",
     "STEPS",
     "AlgorithmBusy",
     "AlgorithmIncomplete",
+    "BuiltInTemplate",
     "Changes",
     "ConcurrentUpdate",
     "Configuration",
@@ -185,25 +192,34 @@ def _next_number(owner: User) -> int:
 
 @transaction.atomic
 def clone(*, owner: User, algorithm_id: str, name: str | None, now: datetime) -> Algorithm:
-    """Copy an algorithm of the owner, or a public template, as a new algorithm of the owner.
+    """Copy an algorithm of the owner, or a template, as a new algorithm of the owner.
 
     The description is copied; history and results are not. Raises AlgorithmNotFound, QuotaExceeded.
     """
     limits.require_room(owner.pk, Resource.ALGORITHMS)
-    source = Algorithm.objects.open_to(owner).fetch(algorithm_id)
-    copied = {column: getattr(source, column) for column in CLONED}
-    algorithm = Algorithm(owner=owner, cloned_from=source, created_at=now, updated_at=now, **copied)
-    algorithm.name = name or copy_of(source.name)
+    called, copied = _copied(owner, algorithm_id)
+    algorithm = Algorithm(owner=owner, created_at=now, updated_at=now, **copied)
+    algorithm.name = name or copy_of(called)
     algorithm.number = number_in(algorithm.name) or None
     _begin(
         algorithm,
         _transition_of_save(algorithm, sent=()),
-        reason=f"cloned from {source.pk}",
+        reason=f"cloned from {algorithm.source_id}",
         now=now,
     )
-    details = {"name": algorithm.name, "from": source.pk}
+    details = {"name": algorithm.name, "from": algorithm.source_id}
     audit.record(Action.ALGORITHM_CLONED, algorithm, actor=audit.user(owner), now=now, **details)
     return algorithm
+
+
+def _copied(owner: User, algorithm_id: str) -> tuple[str, dict[str, Any]]:
+    """Return the name of an algorithm or template, and the columns of its copy."""
+    template = BUILT_IN_BY_ID.get(algorithm_id)
+    if template is not None:
+        return template.name, {"cloned_template": template.id, **template.columns}
+    source = Algorithm.objects.open_to(owner).fetch(algorithm_id)
+    columns = {column: getattr(source, column) for column in CLONED}
+    return source.name, {"cloned_from": source, **columns}
 
 
 def _begin(
@@ -398,7 +414,10 @@ def history(*, owner: User, algorithm_id: str) -> QuerySet[StatusChange]:
 
 
 def templates(*, viewer: User) -> QuerySet[Algorithm, dict[str, Any]]:
-    """Return public templates of all users and the viewer's own, newest first, as rows of SHOWN."""
+    """Return public templates of all users and the viewer's own, newest first, as rows of SHOWN.
+
+    Built-in templates (BUILT_IN_TEMPLATES) follow them.
+    """
     rows = Algorithm.objects.open_to(viewer).filter(is_template=True)
     shown: QuerySet[Algorithm, dict[str, Any]] = rows.in_order(("-created_at", "-pk")).values(
         *_SHOWN

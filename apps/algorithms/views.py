@@ -184,7 +184,7 @@ class AlgorithmViewSet(OwnedViewSet):
     @action(detail=True, methods=["post"])
     @idempotent
     def clone(self, request: Request, algorithm_id: str) -> Response:
-        """Copy an algorithm of the caller, or a public template.
+        """Copy an algorithm of the caller, a public template, or a built-in one.
 
         Steps, description and the configurations of studies are copied; results are not. The copy
         is private until it is made a public template.
@@ -336,12 +336,14 @@ class TemplateViewSet(OwnedViewSet):
         responses=TemplateSerializer(many=True),
     )
     def list(self, request: Request) -> Response:
-        """List algorithms to copy: public ones of all users, and the caller's own.
+        """List algorithms to copy: public ones of all users, the caller's own, and built-in ones.
 
-        The newest first, with their steps. Of an owner only the display name is shown.
+        The newest of users first, with their steps. Of an owner only the display name is shown.
+        The built-in templates belong to no user and follow, in an order of their own.
         """
         rows = services.templates(viewer=self.owner)
-        return self.page(GrowingList(rows, rows, "created_at"), TemplateSerializer)
+        tail = [template.row for template in services.BUILT_IN_TEMPLATES]
+        return self.page(GrowingList(rows, rows, "created_at", tail), TemplateSerializer)
 
 
 @extend_schema(tags=["algorithms"])

@@ -10,6 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from apps.accounts.models import User
 from apps.algorithms import services
 from apps.algorithms.models import Algorithm
+from apps.algorithms.services import BUILT_IN_TEMPLATES
 from tests import make
 from tests.conftest import Api
 from tests.error_responses import assert_error
@@ -24,9 +25,16 @@ def template(owner: User, name: str, *, public: bool = True, minute: int = 0) ->
     return made
 
 
+BUILT_IN = [template.name for template in BUILT_IN_TEMPLATES]
+
+
 def names(api: Api, user: User, **query: Any) -> list[str]:
-    body: dict[str, Any] = api(user).get(PATH, query).json()
-    return [item["name"] for item in body["data"]]
+    """Return the names of a list without the built-in templates at its end."""
+    body: dict[str, Any] = api(user).get(PATH, {"limit": 100, **query}).json()
+    listed = [item["name"] for item in body["data"]]
+    users = listed[: len(listed) - len(BUILT_IN)]
+    assert listed == users + BUILT_IN
+    return users
 
 
 def test_a_template_shows_its_settings_and_only_the_public_name_of_its_owner(
@@ -36,7 +44,8 @@ def test_a_template_shows_its_settings_and_only_the_public_name_of_its_owner(
     made = make.algorithm(
         alice, name="Cross", description="text", isTemplate=True, isPublic=True, **make.steps()
     )
-    response = api(bob).get(PATH)
+    response = api(bob).get(PATH, {"limit": 1})
+    total = 1 + len(BUILT_IN)
     assert response.json() == {
         "data": [
             {
@@ -56,12 +65,13 @@ def test_a_template_shows_its_settings_and_only_the_public_name_of_its_owner(
                 "createdAt": "2026-11-02T04:00:00.000Z",
                 "updatedAt": "2026-11-02T04:00:00.000Z",
                 "description": "text",
+                "market": None,
                 "owner": "Trader A",
                 "isPublic": True,
                 **make.steps(),
             }
         ],
-        "pagination": {"page": 1, "limit": 20, "total": 1, "totalPages": 1},
+        "pagination": {"page": 1, "limit": 1, "total": total, "totalPages": total},
     }
     for secret in (alice.email, alice.pk, alice.name):
         assert secret not in response.content.decode()
@@ -90,7 +100,69 @@ def test_pages(api: Api, alice: User) -> None:
         template(alice, f"n{n}", minute=n)
     body = api(alice).get(PATH, {"limit": 2, "page": 2}).json()
     assert [item["name"] for item in body["data"]] == ["n2", "n1"]
-    assert body["pagination"] == {"page": 2, "limit": 2, "total": 5, "totalPages": 3}
+    total = 5 + len(BUILT_IN)
+    pages = -(-total // 2)
+    assert body["pagination"] == {"page": 2, "limit": 2, "total": total, "totalPages": pages}
+
+
+def test_built_in_templates_follow_those_of_users(api: Api, alice: User, bob: User) -> None:
+    for n in range(3):
+        template(alice, f"n{n}", minute=n)
+    whole = api(bob).get(PATH, {"limit": 100}).json()["data"]
+    assert [item["name"] for item in whole] == ["n2", "n1", "n0", *BUILT_IN]
+    for limit in (1, 2, 3, 4, 7):
+        pages = range(1, len(whole) // limit + 3)
+        parts = [api(bob).get(PATH, {"limit": limit, "page": page}).json() for page in pages]
+        assert [item for part in parts for item in part["data"]] == whole
+        assert {part["pagination"]["total"] for part in parts} == {len(whole)}
+        listed, last = list(parts[0]["data"]), parts[0]["data"][-1]["id"]
+        while part := api(bob).get(PATH, {"limit": limit, "after": last}).json()["data"]:
+            listed += part
+            last = part[-1]["id"]
+        assert listed == whole
+
+
+def test_a_built_in_template_belongs_to_nobody(api: Api, alice: User) -> None:
+    shown = api(alice).get(PATH).json()["data"][0]
+    first = BUILT_IN_TEMPLATES[0]
+    assert shown == {
+        "id": first.id,
+        "name": first.name,
+        "status": "stopped",
+        "active": False,
+        "strategyType": "momentum",
+        "timeframe": "5m",
+        "symbols": ["NSE:HDFCBANK"],
+        "performance": {"totalTrades": 0, "winRate": 0, "totalProfit": 0, "profitFactor": 0},
+        "createdAt": "2026-11-28T00:00:00.000Z",
+        "updatedAt": "2026-11-28T00:00:00.000Z",
+        "description": first.description,
+        "market": "Liquid shares of NSE, intraday",
+        "owner": "",
+        "isPublic": True,
+        **first.steps,
+    }
+    assert api(alice).get("/api/trading/algorithms").json()["pagination"]["total"] == 0
+    path = f"/api/trading/algorithms/{first.id}"
+    for answer in (api(alice).get(path), api(alice).patch(path, {"name": "mine"})):
+        assert_error(answer, 404, "ALGORITHM_NOT_FOUND")
+    assert not Algorithm.objects.exists()
+
+
+def test_a_copy_of_a_built_in_template_is_the_callers(api: Api, alice: User, bob: User) -> None:
+    client, first = api(alice), BUILT_IN_TEMPLATES[0]
+    copied = client.post(f"/api/trading/algorithms/{first.id}/clone", {}).json()
+    assert (copied["name"], copied["clonedFrom"]) == (f"{first.name} (copy)", first.id)
+    assert (copied["status"], copied["isPublic"]) == ("stopped", False)
+    assert {step: copied[step] for step in first.steps} == first.steps
+    assert copied["description"] == first.description
+    again = client.post(f"/api/trading/algorithms/{copied['id']}/clone", {"name": "mine"}).json()
+    assert again["clonedFrom"] == copied["id"]
+    unnamed = client.post("/api/trading/algorithms", make.steps()).json()
+    assert unnamed["name"] == "Algorithm #1"
+    history = client.get(f"/api/trading/algorithms/{copied['id']}/history").json()["data"]
+    assert history[0]["reason"] == f"cloned from {first.id}"
+    assert names(api, bob) == []
 
 
 @pytest.mark.parametrize("query", ["page=0", "page=x", "limit=101", "limit=2&limit=3"])
@@ -106,6 +178,9 @@ def test_a_list_takes_as_many_queries_however_long(api: Api, alice: User, bob: U
     with CaptureQueriesContext(connection) as queries:
         client.get(PATH)
     assert len(queries) == 2  # the session with its user, a page that is not full with the owners
+    with CaptureQueriesContext(connection) as queries:
+        client.get(PATH, {"page": 2})
+    assert len(queries) == 3  # and the number of rows, where a page has none
 
 
 def test_a_page_is_read_off_an_index(alice: User) -> None:

@@ -12,19 +12,19 @@ from apps.accounts.models import User
 from apps.algorithms import services
 from apps.algorithms.configuration import STEPS
 from apps.algorithms.serializers.examples import EXAMPLE_STEPS
-from apps.console.describing.bundled_strategies import STRATEGIES
+from apps.algorithms.services import BUILT_IN_TEMPLATES
 from apps.ops.demo.walkthrough import DEMO_ALGORITHM
 from tests import make, openapi
 
 CAPITAL = 1_000_000
 README = (Path(__file__).parents[2] / "README.md").read_text()
-TEMPLATES = [template.steps for template in STRATEGIES]
+TEMPLATES = [template.steps for template in BUILT_IN_TEMPLATES]
 
 
 @pytest.mark.parametrize(
     "steps",
     [EXAMPLE_STEPS, DEMO_ALGORITHM, *TEMPLATES],
-    ids=["example", "demo", *(template.slug for template in STRATEGIES)],
+    ids=["example", "demo", *(template.slug for template in BUILT_IN_TEMPLATES)],
 )
 def test_the_risk_of_a_template_keeps_a_position_within_its_limit(steps: Mapping[str, Any]) -> None:
     """A stop by average range, of daily candles, is at least 2 % away."""

@@ -8,9 +8,9 @@ from django.test import Client
 from apps.accounts.models import User
 from apps.algorithms import services as algorithms
 from apps.algorithms.models import Algorithm
+from apps.algorithms.services import BUILT_IN_TEMPLATES, BuiltInTemplate
 from apps.backtests.models import Backtest, BacktestKind, WorkSpeed
 from apps.console.backtesting.study_forms import numbers_of
-from apps.console.describing.bundled_strategies import STRATEGIES, GalleryStrategy
 from apps.console.schema_forms import FormNode
 from apps.engine.studies import OptimizationConfig, parse_config
 from apps.engine.studies.grid import path_errors
@@ -54,8 +54,8 @@ def choose(client: Client, address: str, kind: BacktestKind, **typed: str) -> di
     return {**RANGE, "kind": kind, **typed, **shown(answer.context["form"])}
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda strategy: strategy.slug)
-def test_every_number_that_is_offered_can_be_tried_as_proposed(strategy: GalleryStrategy) -> None:
+@pytest.mark.parametrize("strategy", BUILT_IN_TEMPLATES, ids=lambda strategy: strategy.slug)
+def test_every_number_that_is_offered_can_be_tried_as_proposed(strategy: BuiltInTemplate) -> None:
     numbers = numbers_of(dict(strategy.steps))
     assert numbers
     for number in numbers:

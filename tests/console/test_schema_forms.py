@@ -5,8 +5,8 @@ import pytest
 from apps.accounts.models import User
 from apps.algorithms.configuration import STEPS
 from apps.algorithms.models import Algorithm
+from apps.algorithms.services import BUILT_IN_TEMPLATES, BuiltInTemplate
 from apps.console.describing.algorithms import STEPS_FORM
-from apps.console.describing.bundled_strategies import STRATEGIES, GalleryStrategy
 from apps.console.schema_forms import form_of, read_form
 from tests.console.conftest import Browse
 from tests.console.forms import HOSTILE_TEXTS, make_from_gallery
@@ -22,8 +22,8 @@ def sent_by(configuration: dict[str, dict[str, object]]) -> dict[str, str]:
     return fields
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda strategy: strategy.slug)
-def test_a_form_gives_back_its_steps(strategy: GalleryStrategy) -> None:
+@pytest.mark.parametrize("strategy", BUILT_IN_TEMPLATES, ids=lambda strategy: strategy.slug)
+def test_a_form_gives_back_its_steps(strategy: BuiltInTemplate) -> None:
     assert read_form(sent_by(dict(strategy.steps)), STEPS_FORM) == strategy.steps
 
 

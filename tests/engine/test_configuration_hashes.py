@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from apps.console.describing.bundled_strategies import STRATEGIES
+from apps.algorithms.services import BUILT_IN_TEMPLATES
 from apps.engine.language import parse, summarize
 from apps.engine.language.sides import Comparison, entry_check
 from apps.engine.simulation.explain import name_of
@@ -30,7 +30,7 @@ HASHES = {
 
 @pytest.mark.parametrize("slug", HASHES)
 def test_a_configuration_keeps_its_hash(slug: str) -> None:
-    (strategy,) = (strategy for strategy in STRATEGIES if strategy.slug == slug)
+    (strategy,) = (strategy for strategy in BUILT_IN_TEMPLATES if strategy.slug == slug)
     assert configuration_hash(parse(strategy.steps)) == HASHES[slug]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from apps.console.describing.bundled_strategies import STRATEGIES
+from apps.algorithms.services import BUILT_IN_TEMPLATES
 from apps.engine.candles import ist_day
 from apps.engine.candles.resampling import resample
 from apps.engine.candles.sessions import in_session
@@ -134,7 +134,7 @@ def outcome_of(
 def all_steps(symbol: str, timeframe: str) -> Iterator[Steps]:
     """Yield the templates of intraday or daily candles, and random strategies."""
     of_symbol = {"symbols": [symbol], "timeframe": timeframe}
-    for template in STRATEGIES:
+    for template in BUILT_IN_TEMPLATES:
         basic = template.steps["basicInfo"]
         if (basic["timeframe"] == "1d") == (timeframe == "1d"):
             yield {**template.steps, "basicInfo": {**basic, **of_symbol}}

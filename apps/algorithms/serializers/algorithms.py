@@ -242,8 +242,8 @@ class AlgorithmSerializer(AnswerSerializer):
     clonedFrom = IdTextField(
         read_only=True,
         allow_null=True,
-        source="cloned_from_id",
-        help_text="The algorithm that it is a copy of.",
+        source="source_id",
+        help_text="The algorithm or template that it is a copy of.",
     )
     lastExecution = FiguresField(
         LastExecution,
@@ -353,6 +353,7 @@ class AlgorithmItemSerializer(AnswerSerializer):
     {
         **examples.ITEM,
         "description": "",
+        "market": None,
         "owner": "A Trader",
         "isPublic": True,
         **examples.EXAMPLE_STEPS,
@@ -362,14 +363,22 @@ class TemplateSerializer(AlgorithmItemSerializer):
     """An algorithm to copy, with its steps. Of its owner only the display name is shown."""
 
     description = CharField()
+    market = CharField(
+        allow_null=True,
+        help_text="Where a built-in template is traded, in words; null for templates of users.",
+    )
     owner = CharField(
         source="owner__display_name",
-        help_text="The name that its owner chose for others to see; empty without one.",
+        help_text="The name that its owner chose for others to see; empty without one, and for"
+        " built-in templates.",
     )
     isPublic = BooleanField()
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         return {**super().get_fields(), **_stored_steps(STEPS)}
+
+    def to_representation(self, instance: Mapping[str, Any]) -> dict[str, Any]:
+        return super().to_representation({"market": None, **instance})
 
 
 @example({"version": 1, "current": True, **examples.EXAMPLE_STEPS, "createdAt": MOMENT_EXAMPLE})

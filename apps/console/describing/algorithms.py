@@ -20,7 +20,6 @@ from apps.algorithms.serializers import (
     step_refs,
 )
 from apps.algorithms.services import STEPS, Configuration
-from apps.console.describing.bundled_strategies import BY_SLUG, STRATEGIES
 from apps.console.gate import by_field, console_page, count_as, go_to, is_part, sent, show
 from apps.console.lists import algorithm_listing, listing
 from apps.console.schema_forms import form_of, list_paths, read_form
@@ -39,19 +38,20 @@ def algorithms_page(request: HttpRequest, user: User) -> HttpResponse:
 
 @console_page()
 def gallery_page(request: HttpRequest, user: User) -> HttpResponse:
-    """Show the bundled strategies and the templates of users; on POST make an algorithm."""
+    """Show the built-in templates and those of users; on POST make an algorithm."""
     if request.method == "POST":
         count_as(request, _CALLS, user=user)
-        strategy = BY_SLUG.get(request.POST.get("strategy", ""))
-        if strategy is None:
+        by_slug = {template.slug: template for template in services.BUILT_IN_TEMPLATES}
+        template = by_slug.get(request.POST.get("strategy", ""))
+        if template is None:
             raise NotFound
-        body = {"name": strategy.name, "description": strategy.sentence, **strategy.steps}
-        algorithm = services.create(
-            owner=user, changes=AlgorithmBodySerializer.read(body), now=database.now()
+        algorithm = services.clone(
+            owner=user, algorithm_id=template.id, name=template.name, now=database.now()
         )
         return go_to(request, _address(algorithm), f"{algorithm.name} is yours now: change it.")
     shared = listing(request, services.templates(viewer=user), TemplateSerializer)
-    return show(request, "gallery", {"strategies": STRATEGIES, "shared": shared})
+    context = {"strategies": services.BUILT_IN_TEMPLATES, "shared": shared}
+    return show(request, "gallery", context)
 
 
 @console_page()

@@ -50,12 +50,21 @@ class GrowingList:
     """A list, newest first by a column and then the id, that can be continued after an item.
 
     `among` holds the items before filtering: the last item that a client saw may no longer match
-    the filters.
+    the filters. `tail` has items that follow all rows and never change.
     """
 
     rows: QuerySet[Any, Any]
     among: QuerySet[Any, Any]
     newest: str
+    tail: Sequence[Mapping[str, Any]] = ()
+
+    def page_after(self, item_id: str, limit: int) -> list[Any]:
+        """Return so many items after an item. Raises InvalidInput."""
+        ids = [item["id"] for item in self.tail]
+        if item_id in ids:
+            return list(self.tail[ids.index(item_id) + 1 :][:limit])
+        rows = list(self.after(item_id)[:limit])
+        return [*rows, *self.tail[: limit - len(rows)]]
 
     def after(self, item_id: str) -> QuerySet[Any, Any]:
         """Return the rows after an item. Raises InvalidInput."""
@@ -85,7 +94,10 @@ def fetch_page(page: Page, source: ListSource) -> tuple[list[Any], int]:
 
     A queryset is counted only when the page is full.
     """
-    source = source.rows if isinstance(source, GrowingList) else source
+    if isinstance(source, GrowingList):
+        rows, total = fetch_page(page, source.rows)
+        start, stop = (max(row - total, 0) for row in (page.rows.start, page.rows.stop))
+        return [*rows, *source.tail[start:stop]], total + len(source.tail)
     rows = list(source[page.rows])
     if 0 < len(rows) < page.limit:
         return rows, page.rows.start + len(rows)
@@ -184,8 +196,8 @@ class Pagination(BasePagination):
         if not isinstance(queryset, GrowingList):
             message = "is accepted only by growing lists in their default order"
             raise InvalidInput(Fault("after", message, query["after"]))
-        self.total = queryset.rows.count()
-        return list(queryset.after(query["after"])[: self.page.limit])
+        self.total = queryset.rows.count() + len(queryset.tail)
+        return queryset.page_after(query["after"], self.page.limit)
 
     def get_paginated_response(self, data: Any) -> Response:
         return Response(page_with(data, self.page, total=self.total))
