@@ -94,7 +94,7 @@ class UserAdmin(AuditedAdmin, DjangoUserAdmin):  # type: ignore[type-arg]  # not
             user, now = User.objects.get(pk=id), timezone.now()
             _end(user.sessions.all(), request)
             mails.expire_links(user, now=now)
-            mails.tell_by_mail(user, MailKind.PASSWORD_CHANGED, now=now)
+            mails.notify_by_mail(user, MailKind.PASSWORD_CHANGED, now=now)
         return response
 
 

@@ -190,7 +190,7 @@ def _unexpired_links(user: User, *, now: datetime) -> QuerySet[EmailLink]:
     return user.email_links.filter(expires_at__gt=now)
 
 
-def tell_by_mail(
+def notify_by_mail(
     user: User, kind: MailKind, *, now: datetime, to: str | None = None, **facts: str
 ) -> None:
     """Enqueue a mail about a change, if mails can be sent.

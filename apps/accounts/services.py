@@ -52,7 +52,7 @@ from apps.accounts.login.two_factor import (
     turn_off_two_factor,
     two_factor_state_of,
 )
-from apps.accounts.mails import MailKind, can_send_mails, require_mails, tell_by_mail
+from apps.accounts.mails import MailKind, can_send_mails, notify_by_mail, require_mails
 from apps.accounts.own_data.closing import CLOSE_JOB, CLOSE_QUEUE, close_account
 from apps.accounts.own_data.exports import find_export, request_export
 from apps.accounts.own_data.retention import purge
@@ -97,6 +97,7 @@ __all__ = [
     "log_in",
     "log_out",
     "normalize_address",
+    "notify_by_mail",
     "pending_uri",
     "prove",
     "purge",
@@ -113,7 +114,6 @@ __all__ = [
     "sign_up",
     "take_code",
     "take_slot",
-    "tell_by_mail",
     "turn_off_two_factor",
     "two_factor_state_of",
     "verify_address",

@@ -24,8 +24,8 @@ from apps.algorithms.serializers import (
     CatalogueIndicatorSerializer,
     CataloguePageSerializer,
     CataloguePatternSerializer,
+    IssuesSerializer,
     PerformanceRecordSerializer,
-    RemarksSerializer,
     ReviewSerializer,
     SavedAlgorithmSerializer,
     StatusChangeSerializer,
@@ -64,7 +64,7 @@ def saved(algorithm: Algorithm, *, now: datetime, status: int = 200) -> Response
     """Answer the saved algorithm, with its missing parts and warnings."""
     review = services.review(algorithm=algorithm, now=now)
     return Response(
-        {**AlgorithmSerializer.render(algorithm), **RemarksSerializer.render(review)},
+        {**AlgorithmSerializer.render(algorithm), **IssuesSerializer.render(review)},
         status=status,
         headers={"ETag": tag_of(algorithm.rev)},
     )

@@ -19,8 +19,8 @@ from apps.market.rulebook import (
     expired_among,
     expiry_of,
     lot_of,
-    obstacles_of,
     sessions_of,
+    untradable_symbols,
 )
 from apps.symbols import services as symbols
 from apps.symbols.services import SymbolCheck
@@ -51,12 +51,12 @@ def warnings_of(
     yield from _delivery_shorts(strategy, verdicts)
     yield from _volume_of_indexes(strategy, verdicts)
     expired = expired_among(strategy.basicInfo.symbols, rule_set=rule_set, now=now)
-    obstacles = {
+    reasons = {
         **dict.fromkeys(expired, CONTRACT_EXPIRED),
-        **dict(obstacles_of(strategy, rule_set=rule_set, day=today)),
+        **dict(untradable_symbols(strategy, rule_set=rule_set, day=today)),
     }
     for index, verdict in enumerate(verdicts):
-        if reason := _obstacle(verdict, obstacles.get(verdict.symbol)):
+        if reason := _untradable_reason(verdict, reasons.get(verdict.symbol)):
             yield Fault(f"basicInfo.symbols[{index}]", f"{verdict.symbol} {reason}")
 
 
@@ -189,7 +189,7 @@ def _volume_of_indexes(strategy: Strategy, verdicts: Sequence[SymbolCheck]) -> I
         yield Fault(path, message)
 
 
-def _obstacle(verdict: SymbolCheck, obstacle: str | None) -> str:
-    if not verdict.tradable or obstacle:
-        return f"cannot be traded: {verdict.reason or obstacle}"
+def _untradable_reason(verdict: SymbolCheck, missing_rule: str | None) -> str:
+    if not verdict.tradable or missing_rule:
+        return f"cannot be traded: {verdict.reason or missing_rule}"
     return "is an index: it can be simulated, not bought" if verdict.type == "index" else ""

@@ -54,7 +54,7 @@ def _expire_backtests_of(owner_id: str, old: BacktestQuerySet, now: datetime) ->
     expires_at = now + WARNED_BEFORE
     if warned := backtests.filter(expires_at=None).update(expires_at=expires_at):
         facts = {"number": str(warned), "expires_at": indian_time(expires_at)}
-        services.tell_by_mail(owner, MailKind.BACKTESTS_EXPIRE, now=now, **facts)
+        services.notify_by_mail(owner, MailKind.BACKTESTS_EXPIRE, now=now, **facts)
     return deleted
 
 

@@ -88,17 +88,17 @@ def algorithm_listing(request: HttpRequest, user: User, statuses: Collection[str
     rows = algorithms.listed(owner=user, statuses=statuses, ordering=("-created_at", "-id"))
     page = listing(request, rows, AlgorithmItemSerializer)
     keys = [row["id"] for row in page.rows]
-    standings = trading.standings(owner=user, algorithm_ids=keys, now=database.now())
-    rows_with_standing = [
-        {**row, "standing": StandingSerializer.render(standings[row["id"]])}
+    summaries = trading.live_summaries(owner=user, algorithm_ids=keys, now=database.now())
+    rows_with_summary = [
+        {**row, "live_summary": StandingSerializer.render(summaries[row["id"]])}
         for row in page.rows
-        if row["id"] in standings
+        if row["id"] in summaries
     ]
     symbols: dict[str, set[str]] = defaultdict(set)
-    for row in rows_with_standing:
+    for row in rows_with_summary:
         symbols[row["timeframe"]] |= set(row["symbols"])
     notices = [sample_notice_of(names, timeframe) for timeframe, names in symbols.items()]
-    return replace(page, rows=rows_with_standing, sample_notices=notices)
+    return replace(page, rows=rows_with_summary, sample_notices=notices)
 
 
 def listing_of(

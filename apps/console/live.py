@@ -87,10 +87,10 @@ def run_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpRespons
 
 
 def _head(user: User, algorithm: Algorithm, *, tab: str) -> dict[str, Any]:
-    standings = trading.standings(owner=user, algorithm_ids=[algorithm.pk], now=database.now())
+    summaries = trading.live_summaries(owner=user, algorithm_ids=[algorithm.pk], now=database.now())
     return {
         "algorithm": AlgorithmSerializer.render(algorithm),
-        "standing": StandingSerializer.render(standings[algorithm.pk]),
+        "live_summary": StandingSerializer.render(summaries[algorithm.pk]),
         "sample_notices": [sample_notice_of(algorithm.symbols or (), algorithm.timeframe)],
         "tab": tab,
     }

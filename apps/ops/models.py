@@ -39,7 +39,7 @@ class ServiceProcess(models.Model):
     started_at = models.DateTimeField(db_default=Now())
     heartbeat_at = models.DateTimeField(db_default=Now())
     clock_ahead = models.FloatField(help_text="Seconds, where the machine's clock is off")
-    resting = models.CharField(max_length=20, blank=True, help_text="Why it takes no work")
+    idle_reason = models.CharField(max_length=20, blank=True, help_text="Why it takes no work")
 
     silent_for: timedelta  # set by `known`
 

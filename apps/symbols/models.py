@@ -143,7 +143,7 @@ class Instrument(models.Model):
     def __str__(self) -> str:
         return self.symbol
 
-    def obstacle(self, day: date) -> str | None:
+    def untradable_reason(self, day: date) -> str | None:
         """Return the reason why the instrument cannot be traded on `day`; None if it can."""
         if not self.enabled:
             return "It has been switched off here."

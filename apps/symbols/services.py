@@ -101,7 +101,7 @@ def check_with_suggestions(*, symbol: str, now: datetime) -> tuple[SymbolCheck, 
         return verdict, []
     among = Instrument.objects.filter(enabled=True)
     rows = suggest(among, symbol, today=today, limit=MOST_SUGGESTED)
-    return verdict, [row.symbol for row in rows if row.obstacle(today) is None]
+    return verdict, [row.symbol for row in rows if row.untradable_reason(today) is None]
 
 
 def check_all(*, symbols: Iterable[str], now: datetime) -> list[SymbolCheck]:
@@ -125,13 +125,13 @@ def _verdict(symbol: str, columns: Sequence[Any], today: date) -> SymbolCheck:
     try:
         form = Symbol.parse(symbol)
     except InvalidSymbol as error:
-        reason = error.reason + _suggestion(symbol)
-        return SymbolCheck(symbol, False, error.exchange, None, reason, None)
-    obstacle = row.obstacle(today) if row else _obstacle(form, is_unlisted, today)
-    return SymbolCheck(symbol, True, form.exchange, row.type if row else form.type, obstacle, row)
+        message = error.reason + _suggestion(symbol)
+        return SymbolCheck(symbol, False, error.exchange, None, message, None)
+    reason = row.untradable_reason(today) if row else _untradable_reason(form, is_unlisted, today)
+    return SymbolCheck(symbol, True, form.exchange, row.type if row else form.type, reason, row)
 
 
-def _obstacle(form: Symbol, is_unlisted: bool, today: date) -> str | None:
+def _untradable_reason(form: Symbol, is_unlisted: bool, today: date) -> str | None:
     """Return the reason why a symbol without an instrument cannot be traded."""
     if is_unlisted:
         return f"The instrument master of {form.exchange} does not list it."

@@ -30,11 +30,11 @@ from apps.trading.models import (
 from apps.trading.runs import kill_switches
 
 
-def _halt(switch: GlobalSwitch, operator: audit.Actor, reason: str, now: datetime) -> None:
+def _engage(switch: GlobalSwitch, operator: audit.Actor, reason: str, now: datetime) -> None:
     kill_switches.engage_global_switch(operator=operator, reason=reason, now=now)
 
 
-def _lift(switch: GlobalSwitch, operator: audit.Actor, reason: str, now: datetime) -> None:
+def _release(switch: GlobalSwitch, operator: audit.Actor, reason: str, now: datetime) -> None:
     kill_switches.release_global_switch(operator=operator, reason=reason, now=now)
 
 
@@ -43,8 +43,8 @@ class GlobalSwitchAdmin(OperatorAdmin):
     """One row, over everybody."""
 
     actions = (
-        operator_action("halt", "Halt trading for everybody", _halt),
-        operator_action("lift", "Let everybody trade again", _lift),
+        operator_action("halt", "Halt trading for everybody", _engage),
+        operator_action("lift", "Let everybody trade again", _release),
     )
     list_display = ("__str__", "active", "since", "reason")
     ordering = ("id",)

@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework.serializers import BooleanField
 
-from apps.algorithms.serializers import ALGORITHM_EXAMPLE, AlgorithmSerializer, RemarkSerializer
+from apps.algorithms.serializers import ALGORITHM_EXAMPLE, AlgorithmSerializer, IssueSerializer
 from apps.core.api.resources import (
     MOMENT_EXAMPLE,
     AnswerSerializer,
@@ -69,12 +69,12 @@ class EmergencySerializer(StrictSerializer):
 class StartedAlgorithmSerializer(AlgorithmSerializer):
     """An algorithm after its start, with warnings."""
 
-    warnings = RemarkSerializer(many=True, help_text="Settings that look like mistakes.")
+    warnings = IssueSerializer(many=True, help_text="Settings that look like mistakes.")
 
     def to_representation(self, instance: StartResult) -> dict[str, Any]:
         return {
             **AlgorithmSerializer.render(instance.algorithm),
-            "warnings": [RemarkSerializer.render(warning) for warning in instance.warnings],
+            "warnings": [IssueSerializer.render(warning) for warning in instance.warnings],
         }
 
 

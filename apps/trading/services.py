@@ -1,8 +1,8 @@
 """The verbs of trading, as other apps call them."""
 
-from apps.trading.activity.board import standings
 from apps.trading.activity.drift.services import drifted, latest_sessions, read_drift
 from apps.trading.activity.event_stream.services import CHANNELS
+from apps.trading.activity.live_summary import live_summaries
 from apps.trading.activity.retention import purge
 from apps.trading.activity.run_explanation.services import explain_run
 from apps.trading.activity.services import (
@@ -33,6 +33,7 @@ __all__ = [
     "explain_run",
     "fail",
     "latest_sessions",
+    "live_summaries",
     "orders",
     "pause",
     "positions",
@@ -47,7 +48,6 @@ __all__ = [
     "reset_account",
     "resume",
     "signals",
-    "standings",
     "start",
     "stop",
     "stop_all",

@@ -41,7 +41,7 @@ REQUIRED = {
 }
 
 
-def standing(owner: User, status: str) -> Algorithm:
+def algorithm_in(owner: User, status: str) -> Algorithm:
     algorithm = make.algorithm(owner)
     Algorithm.objects.filter(pk=algorithm.pk).update(status=status, active=status == "active")
     return Algorithm.objects.get(pk=algorithm.pk)
@@ -58,7 +58,7 @@ def test_the_table_is_whole() -> None:
 def test_a_move_leads_where_the_table_says(
     alice: User, status: str, transition: str, target: str
 ) -> None:
-    algorithm = standing(alice, status)
+    algorithm = algorithm_in(alice, status)
     if target == "-":
         with pytest.raises(services.WrongStatus) as refusal:
             services.change_status(
@@ -90,7 +90,7 @@ def test_a_move_leads_where_the_table_says(
 
 
 def test_a_move_says_who_why_and_when(alice: User) -> None:
-    algorithm = standing(alice, "active")
+    algorithm = algorithm_in(alice, "active")
     later = make.NOW.replace(hour=9)
     services.change_status(
         algorithm=algorithm,
@@ -106,7 +106,7 @@ def test_a_move_says_who_why_and_when(alice: User) -> None:
 
 
 def test_of_two_readers_of_a_row_one_moves_it(alice: User) -> None:
-    algorithm = standing(alice, "active")
+    algorithm = algorithm_in(alice, "active")
     other = Algorithm.objects.get(pk=algorithm.pk)
     services.change_status(
         algorithm=algorithm,

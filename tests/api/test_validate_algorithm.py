@@ -23,9 +23,9 @@ def validate(api: Api, owner: User, algorithm: Algorithm) -> dict[str, Any]:
     return body
 
 
-def fields(remarks: list[dict[str, str]]) -> list[str]:
-    assert all(set(remark) == {"field", "message"} and remark["message"] for remark in remarks)
-    return [remark["field"] for remark in remarks]
+def fields(issues: list[dict[str, str]]) -> list[str]:
+    assert all(set(issue) == {"field", "message"} and issue["message"] for issue in issues)
+    return [issue["field"] for issue in issues]
 
 
 def test_a_complete_algorithm_is_valid(api: Api, alice: User) -> None:

@@ -11,7 +11,7 @@ from apps.algorithms.models import Algorithm
 from apps.console import lists
 from apps.core.database import server_clock
 from apps.market.feeds import clock
-from apps.trading.activity import board
+from apps.trading.activity import live_summary
 from apps.trading.models import DriftReport, Order, Position, Run, RunState, Signal
 from tests import make
 from tests.backtests.price_series import wave_candles
@@ -50,8 +50,11 @@ def test_running_algorithms_are_listed_with_their_results(
     add_signal(run)
     [row] = client.get("/app/live").context["listing"].rows
     assert row["id"] == run.algorithm_id
-    assert (row["standing"]["openPositions"], row["standing"]["unrealisedProfit"]) == (1, 1234)
-    assert row["standing"]["lastSignal"]["side"] == "long"
+    assert (row["live_summary"]["openPositions"], row["live_summary"]["unrealisedProfit"]) == (
+        1,
+        1234,
+    )
+    assert row["live_summary"]["lastSignal"]["side"] == "long"
     part = client.get("/app/live", headers={"HX-Request": "true"}).content
     assert b"1,234" in part
     assert b"<html" not in part
@@ -91,9 +94,13 @@ def test_the_profit_of_today_is_the_gain_in_equity(alice: User, run: Run) -> Non
     run.sessions.create(day=now.date(), first_row=0, data=b"", equity=1_000_000)
     run.sessions.create(day=now.date() - timedelta(days=1), first_row=0, data=b"", equity=900_000)
     key = run.algorithm_id
-    [[algorithm_id, row]] = board.standings(owner=alice, algorithm_ids=[key], now=now).items()
+    [[algorithm_id, row]] = live_summary.live_summaries(
+        owner=alice, algorithm_ids=[key], now=now
+    ).items()
     assert (algorithm_id, float(row.profit_today or 0)) == (key, 250.5)
-    tomorrow = board.standings(owner=alice, algorithm_ids=[key], now=now + timedelta(days=1))
+    tomorrow = live_summary.live_summaries(
+        owner=alice, algorithm_ids=[key], now=now + timedelta(days=1)
+    )
     assert tomorrow[key].profit_today is None
 
 
@@ -214,7 +221,7 @@ def test_a_list_costs_the_same_for_any_number(
 ) -> None:
     keys = [start(stopped_algorithm(alice, initialCapital=100_000)).algorithm_id for _ in range(5)]
     with django_assert_max_num_queries(6):  # type: ignore[operator]
-        board.standings(owner=alice, algorithm_ids=keys, now=server_clock.now())
+        live_summary.live_summaries(owner=alice, algorithm_ids=keys, now=server_clock.now())
 
 
 def test_stopping_a_running_algorithm_asks_first(client: Client, run: Run) -> None:

@@ -118,7 +118,7 @@ def assert_refused(
 
 
 def assert_names_its_place(fault: dict[str, Any], sent: Sent) -> None:
-    values = standing_at(fault.get("field", ""), sent)
+    values = sent_values_at(fault.get("field", ""), sent)
     if any(UNSTORABLE.search(path) for path in sent.places):
         assert "value" in fault
         return  # a key is wrong, and the path is its object's
@@ -129,7 +129,7 @@ def assert_names_its_place(fault: dict[str, Any], sent: Sent) -> None:
         assert doubled or any(is_echo(fault["value"], v) for v in values), (fault, values)
 
 
-def standing_at(prefix: str, sent: Sent) -> list[Json]:
+def sent_values_at(prefix: str, sent: Sent) -> list[Json]:
     """Return the values sent at a path, or below its beginning if the path was cut."""
     if not prefix.endswith("…"):
         return [_plain(value) for value in sent.places.get(prefix, [])]

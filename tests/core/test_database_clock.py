@@ -58,9 +58,9 @@ def test_the_time_comes_from_the_database_on_a_machine_with_a_wrong_clock(
     shift(seconds)
     assert len(caplog.records) == 1  # not at each comparison
     assert server_clock.is_far_off() == (abs(seconds) > 30)
-    assert presence.reason_to_rest() == ("clock" if abs(seconds) > 30 else "")
+    assert presence.idle_reason() == ("clock" if abs(seconds) > 30 else "")
     shift(0)
-    assert presence.reason_to_rest() == ""
+    assert presence.idle_reason() == ""
     assert "agrees" in caplog.records[-1].getMessage()
 
 

@@ -12,8 +12,8 @@ def _compiled(function: Any) -> Any:
     return njit(error_model="numpy", cache=True)(function.py_func)
 
 
-_with_none, _rate_on, _charges_on = map(
-    _compiled, (kernel.with_none, kernel.rate_on, kernel.charges_on)
+_with_zero_row, _rate_on, _charges_on = map(
+    _compiled, (kernel.with_zero_row, kernel.rate_on, kernel.charges_on)
 )
 
 
@@ -27,7 +27,7 @@ def charges_on(
     day: int,
 ) -> tuple[float, ...]:
     """Compute the charges of a fill in paise by kind, from the RATE records in force on the day."""
-    known = _with_none(rates)
+    known = _with_zero_row(rates)
     rate = known[_rate_on(known, segment, day)]
     paise: tuple[float, ...] = _charges_on(value, buying, from_demat, rate)
     return paise

@@ -12,8 +12,8 @@ from apps.engine.candles.symbols import Symbol
 from apps.market import services as market
 from apps.market.rulebook.contracts import MarketRules, bundled_market_rules
 from apps.market.rulebook.files.rule_set import bundled_rule_set
-from apps.market.rulebook.obstacles import expired_among
 from apps.market.rulebook.settlements import is_delivered
+from apps.market.rulebook.tradable import expired_among
 from apps.market.services import market_rules_of
 from tests import make
 from tests.engine.strategies import strategy

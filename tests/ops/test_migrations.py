@@ -45,6 +45,7 @@ REMOVED = {
     },
     ("ops", "0003_no_backup_records"): {"ops_backuprecord.*"},
     ("ops", "0004_current_names"): {"ops_serviceprocess.beat_at"},
+    ("ops", "0005_idle_reason"): {"ops_serviceprocess.resting"},
     ("trading", "0003_current_names"): {
         "trading_lane.*",
         "trading_lanerow.*",

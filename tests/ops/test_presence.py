@@ -129,7 +129,7 @@ def test_a_full_disk_is_reported_and_allows_reads(settings: Settings) -> None:
     answer = Client().get("/readyz")
     assert (answer.status_code, answer.json()["status"]) == (200, "degraded")
     assert "calls that write are refused" in answer.json()["checks"]["disk"]
-    assert presence.reason_to_rest() == "disk_full"
+    assert presence.idle_reason() == "disk_full"
 
 
 def test_waiting_jobs_are_counted_by_queue() -> None:

@@ -153,8 +153,10 @@ def test_a_worker_takes_no_job_while_its_disk_is_nearly_full(site: Site) -> None
         with connect(site.server) as connection:
             connection.execute(A_JOB)
         try:
-            resting = [("small", "disk_full")]
-            until(lambda: site.ask("SELECT role, resting FROM ops_serviceprocess") == resting)
+            idle_reason = [("small", "disk_full")]
+            until(
+                lambda: site.ask("SELECT role, idle_reason FROM ops_serviceprocess") == idle_reason
+            )
             assert site.ask("SELECT status FROM procrastinate_jobs") == [("todo",)]
             worker.terminate()
             assert worker.wait(10) == 0

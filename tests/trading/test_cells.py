@@ -50,13 +50,13 @@ STEPS: Final = [
 
 def details_of(outcome: str, algorithm_id: str, status: str) -> Any:
     missing = {"missingFields": STEPS if status == "draft" else []}
-    standing = {"algorithmId": algorithm_id, "currentStatus": status}
+    status_details = {"algorithmId": algorithm_id, "currentStatus": status}
     return {
         "busy": {"algorithmId": algorithm_id, "status": status},
-        "already": standing,
-        "unready": {**standing, "requiredStatus": "stopped", **missing},
-        "from_a": {**standing, "requiredStatus": "active"},
-        "from_p": {**standing, "requiredStatus": "paused"},
+        "already": status_details,
+        "unready": {**status_details, "requiredStatus": "stopped", **missing},
+        "from_a": {**status_details, "requiredStatus": "active"},
+        "from_p": {**status_details, "requiredStatus": "paused"},
         "gone": {"algorithmId": algorithm_id},
     }[outcome]
 

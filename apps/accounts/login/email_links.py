@@ -110,7 +110,7 @@ def reset_password(*, token: str, new_password: str, end_keys: bool, now: dateti
     mails.expire_links(user, now=now)
     if end_keys:
         services.revoke(user.keys.all(), now=now)
-    mails.tell_by_mail(user, MailKind.PASSWORD_CHANGED, now=now)
+    mails.notify_by_mail(user, MailKind.PASSWORD_CHANGED, now=now)
     return user
 
 
@@ -155,7 +155,9 @@ def confirm_new_address(*, token: str, now: datetime) -> bool:
         raise EmailTaken(field="email") from None
     mails.expire_links(user, now=now)
     audit.record(Action.ADDRESS_CHANGED, user, actor=audit.user(user), now=now)
-    mails.tell_by_mail(user, MailKind.ADDRESS_CHANGED, to=old_email, now=now, new_email=user.email)
+    mails.notify_by_mail(
+        user, MailKind.ADDRESS_CHANGED, to=old_email, now=now, new_email=user.email
+    )
     return True
 
 

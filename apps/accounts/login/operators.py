@@ -29,7 +29,7 @@ def remove_second_factor(user: User, operator: audit.Actor, reason: str, now: da
     _require_power(operator, over=user)
     two_factor.delete(user)
     audit.record(Action.SECOND_FACTOR_OFF, user, actor=operator, now=now, reason=reason)
-    mails.tell_by_mail(user, MailKind.FACTOR_OFF, now=now)
+    mails.notify_by_mail(user, MailKind.FACTOR_OFF, now=now)
 
 
 @transaction.atomic

@@ -183,7 +183,7 @@ def log_in(
         audit.record(Action.LOGIN, issued.session, actor=audit.user(user), now=now, **details)
         _reopen(user, now=now)
         if not is_known:
-            mails.tell_by_mail(user, MailKind.NEW_LOGIN, now=now, user_agent=user_agent)
+            mails.notify_by_mail(user, MailKind.NEW_LOGIN, now=now, user_agent=user_agent)
     return issued
 
 
@@ -477,7 +477,7 @@ def end_with_old_password(
     audit.record(Action.PASSWORD_CHANGED, user, actor=actor, now=now, **details)
     end(user.sessions.all(), reason=SessionEndReason.PASSWORD, now=now)
     mails.expire_links(user, now=now)
-    mails.tell_by_mail(user, MailKind.PASSWORD_CHANGED, now=now)
+    mails.notify_by_mail(user, MailKind.PASSWORD_CHANGED, now=now)
 
 
 def live_sessions(user: User, *, current: LoginSession, now: datetime) -> QuerySet[LoginSession]:
@@ -525,7 +525,7 @@ def end(
             audit.record(action, session.user, actor=by, now=now, **details)
     if explanation := TOLD_REASONS.get(reason):
         for user in {session.user for session in ended}:
-            mails.tell_by_mail(user, MailKind.SESSION_ENDED, now=now, reason=explanation)
+            mails.notify_by_mail(user, MailKind.SESSION_ENDED, now=now, reason=explanation)
     return len(ended)
 
 
@@ -568,7 +568,7 @@ def create_key(
     )
     actor = audit.user(user)
     audit.record(Action.KEY_CREATED, key, actor=actor, now=now, name=name, scopes=key.scopes)
-    mails.tell_by_mail(user, MailKind.KEY_CREATED, now=now, key_name=name)
+    mails.notify_by_mail(user, MailKind.KEY_CREATED, now=now, key_name=name)
     return key, text
 
 

@@ -174,4 +174,4 @@ def _digest(code: str, secret_key: str) -> str:
 
 def _record(action: Action, user: User, mail: MailKind, *, now: datetime) -> None:
     audit.record(action, user, actor=audit.user(user), now=now)
-    mails.tell_by_mail(user, mail, now=now)
+    mails.notify_by_mail(user, mail, now=now)

@@ -37,7 +37,7 @@ def close_account(*, user: User, now: datetime) -> datetime:
     services.end(user.sessions.all(), reason=SessionEndReason.CLOSED, now=now)
     services.revoke(user.keys.all(), now=now)
     jobs.enqueue(CLOSE_JOB, queue=CLOSE_QUEUE, arguments=[{"user_id": user.pk}])
-    mails.tell_by_mail(user, MailKind.ACCOUNT_CLOSED, now=now, erase_at=indian_time(erase_at))
+    mails.notify_by_mail(user, MailKind.ACCOUNT_CLOSED, now=now, erase_at=indian_time(erase_at))
     return erase_at
 
 

@@ -255,12 +255,13 @@ class AlgorithmSerializer(AnswerSerializer):
     updatedAt = MomentField(read_only=True)
 
 
-class RemarkSerializer(AnswerSerializer):
+@extend_schema_serializer(component_name="Remark")
+class IssueSerializer(AnswerSerializer):
     field = CharField(help_text="The dotted path of the setting.")
     message = CharField(help_text="The missing part, or the warning.")
 
 
-class RemarksSerializer(AnswerSerializer):
+class IssuesSerializer(AnswerSerializer):
     """The missing parts and the warnings from a review of an algorithm."""
 
     missingFields = serializers.ListField(
@@ -269,16 +270,16 @@ class RemarksSerializer(AnswerSerializer):
         source="missing",
         help_text="The steps that are not complete.",
     )
-    errors_ = RemarkSerializer(
+    errors_ = IssueSerializer(
         many=True, read_only=True, help_text="The errors of these steps, by dotted path."
     )
-    warnings = RemarkSerializer(
+    warnings = IssueSerializer(
         many=True, read_only=True, help_text="Settings that can be run, but look like mistakes."
     )
 
 
 @example(examples.SAVED_ALGORITHM)
-class SavedAlgorithmSerializer(RemarksSerializer, AlgorithmSerializer):
+class SavedAlgorithmSerializer(IssuesSerializer, AlgorithmSerializer):
     """An algorithm, with its missing parts and its warnings."""
 
 
@@ -543,7 +544,7 @@ class AlertsSerializer(StrictSerializer):
 
 
 @example(examples.REVIEW)
-class ReviewSerializer(RemarksSerializer):
+class ReviewSerializer(IssuesSerializer):
     """The problems that keep an algorithm from running, and warnings."""
 
     valid = BooleanField(help_text="Whether it can be run.")

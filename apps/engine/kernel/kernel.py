@@ -63,7 +63,7 @@ WORK = np.dtype(
         ("keeps_fills", "?"),  # the caller reads them
         ("keeps_refusals", "?"),
         ("keeps_orders", "?"),  # an entry's signal leaves more than that it waits
-        ("remark", "?"),  # the marks of slots are out of date
+        ("marks_stale", "?"),  # the marks of slots are out of date
     ]
 )
 SLOT = np.dtype(
@@ -186,7 +186,7 @@ def run_all(
     work = np.zeros(1, WORK)
     fills, refusals = or_scratch(output.fills, FILL), or_scratch(output.refusals, REFUSAL)
     work[0].keeps_fills, work[0].keeps_refusals = output.fills.size > 0, output.refusals.size > 0
-    rates = with_none(rules.rates)
+    rates = with_zero_row(rules.rates)
     number, row, done = span.number, span.row, True
     while number < states.account.size and done:
         slots = np.zeros(states.positions.shape[1], SLOT)
@@ -299,7 +299,7 @@ def settle(
         state.positions,
         state.orders,
         slots,
-        with_none(rules.rates),
+        with_zero_row(rules.rates),
         output.trades,
         fills,
         refusals,
@@ -349,7 +349,7 @@ def or_scratch(records: Array, dtype: Any) -> Array:
 
 
 @step
-def with_none(rates: Array) -> Array:
+def with_zero_row(rates: Array) -> Array:
     """Return the rates after a row of zero rates, for uncharged instruments."""
     rows = np.zeros(1 + rates.size, RATE)
     for k in range(rates.size):
@@ -363,7 +363,7 @@ def prepare_slots(
 ) -> None:
     """Find the columns and the contract of each slot, and count the open positions."""
     work = books.work
-    work.open, work.remark, work.squaring = 0, True, books.plan.squares_off
+    work.open, work.marks_stale, work.squaring = 0, True, books.plan.squares_off
     work.keeps_orders = market.atr.size > 0 or books.plan.order_by != codes.AT_MARKET
     for k in range(books.slots.size):
         slot, position = books.slots[k], books.positions[k]
@@ -693,7 +693,7 @@ def read_signals(books: Books) -> None:
 def list_marks(books: Books) -> None:
     """List the open positions, in the order of slots, unless the list is current."""
     work, count = books.work, 0
-    if work.remark:
+    if work.marks_stale:
         for k in range(books.slots.size):
             position = books.positions[k]
             if position.side != 0:
@@ -702,7 +702,7 @@ def list_marks(books: Books) -> None:
                 mark.locked, mark.average = position.locked, position.average
                 mark.units = exposure(position)
                 count += 1
-        work.held, work.remark = count, False
+        work.held, work.marks_stale = count, False
 
 
 @phase
@@ -1226,7 +1226,7 @@ def open_position(ticket: Ticket, side: float, price: float, lots: float) -> Non
         position.entries += 1
     position.contract = contract
     set_levels(position, ticket.plan)
-    ticket.work.remark = True
+    ticket.work.marks_stale = True
 
 
 # Exits.
@@ -1348,7 +1348,7 @@ def leave(ticket: Ticket, exit_: Exit, items: Paise, time: int) -> None:
     trade = ticket.trade
     work.trades += 1
     work.open -= 1
-    work.remark = True
+    work.marks_stale = True
     trade.entry_time, trade.exit_time, trade.symbol = (
         position.entry_time,
         time,

@@ -28,13 +28,6 @@ from apps.market.rulebook.files.rows import (
 from apps.market.rulebook.files.rule_set import (
     RuleSet,
 )
-from apps.market.rulebook.obstacles import (
-    CONTRACT_EXPIRED,
-    SymbolNotTradable,
-    expired_among,
-    obstacles_of,
-    require_tradable,
-)
 from apps.market.rulebook.rule_sets import (
     current_rule_set,
     describe_day,
@@ -47,6 +40,13 @@ from apps.market.rulebook.sessions import (
 )
 from apps.market.rulebook.settlements import (
     underlying_of,
+)
+from apps.market.rulebook.tradable import (
+    CONTRACT_EXPIRED,
+    SymbolNotTradable,
+    expired_among,
+    require_tradable,
+    untradable_symbols,
 )
 
 __all__ = [
@@ -71,8 +71,8 @@ __all__ = [
     "expiry_of",
     "is_open",
     "lot_of",
-    "obstacles_of",
     "require_tradable",
     "sessions_of",
     "underlying_of",
+    "untradable_symbols",
 ]

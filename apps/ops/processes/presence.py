@@ -19,7 +19,7 @@ from apps.ops.models import FORGOTTEN, ServiceProcess
 PROC: Final = Path("/proc")
 
 
-def reason_to_rest() -> str:
+def idle_reason() -> str:
     """Return the reason why this machine takes no work, or ""."""
     if database.is_far_off():
         return "clock"
@@ -43,7 +43,7 @@ def report(role: str, *, now: datetime) -> int:
                 version=settings.VERSION,
                 key_fingerprint=database.key_fingerprint(settings.SECRET_KEY),
                 clock_ahead=database.machine_clock.seconds_ahead,
-                resting=reason_to_rest(),
+                idle_reason=idle_reason(),
             )
         ],
         update_conflicts=True,
@@ -53,7 +53,7 @@ def report(role: str, *, now: datetime) -> int:
             "version",
             "key_fingerprint",
             "clock_ahead",
-            "resting",
+            "idle_reason",
             "heartbeat_at",
         ],
     )

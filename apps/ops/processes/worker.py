@@ -184,17 +184,17 @@ async def _require_database() -> None:
 
 async def _until_fit() -> None:
     """Wait while this machine takes no work, and log that once."""
-    reason = presence.reason_to_rest()
+    reason = presence.idle_reason()
     if not reason:
         return
     log.error("this worker takes no work: %s", reason)
-    while presence.reason_to_rest():
+    while presence.idle_reason():
         await asyncio.sleep(_SECONDS_BETWEEN_LOOKS)
     log.warning("this worker takes work again")
 
 
 async def _until_unfit() -> None:
-    while not presence.reason_to_rest():
+    while not presence.idle_reason():
         await asyncio.sleep(_SECONDS_BETWEEN_LOOKS)
 
 

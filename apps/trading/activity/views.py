@@ -25,7 +25,7 @@ from apps.core.api.resources import (
 )
 from apps.core.errors import NotFound
 from apps.symbols.serializers import SYMBOL
-from apps.trading.activity import board, services
+from apps.trading.activity import live_summary, services
 from apps.trading.activity.serializers import (
     ORDER_SORTS,
     POSITION_SORTS,
@@ -61,8 +61,10 @@ class ActivityViewSet(OwnedViewSet):
         Today's and total profit, open positions and the last signal.
         """
         algorithm = algorithms.read(owner=self.owner, algorithm_id=algorithm_id)
-        standings = board.standings(owner=self.owner, algorithm_ids=[algorithm.pk], now=self.now)
-        return Response(StandingSerializer.render(standings[algorithm.pk]))
+        summaries = live_summary.live_summaries(
+            owner=self.owner, algorithm_ids=[algorithm.pk], now=self.now
+        )
+        return Response(StandingSerializer.render(summaries[algorithm.pk]))
 
     @extend_schema(
         operation_id="listPositions",
@@ -203,8 +205,8 @@ class StandingViewSet(OwnedViewSet):
         among = algorithms.listed(owner=self.owner, ordering=())
         source = growing(rows, query, SORTS, among=among, newest="created_at")
         keys = [row["id"] for row in self.paginate_queryset(source)]
-        standings = board.standings(owner=self.owner, algorithm_ids=keys, now=self.now)
-        data = [StandingSerializer.render(standings[key]) for key in keys if key in standings]
+        summaries = live_summary.live_summaries(owner=self.owner, algorithm_ids=keys, now=self.now)
+        data = [StandingSerializer.render(summaries[key]) for key in keys if key in summaries]
         return self.get_paginated_response(data)
 
 

@@ -90,8 +90,8 @@ def check_symbols(request: StartRequest, *, now: datetime) -> tuple[Fault, ...]:
     """Return warnings; on paper an index may be traded. Raises SymbolNotTradable."""
     verdicts = symbols.check_all(symbols=request.strategy.basicInfo.symbols, now=now)
     for verdict in verdicts:
-        if obstacle := _obstacle(verdict, live=request.is_live):
-            raise SymbolNotTradable(symbol=verdict.symbol, reason=obstacle)
+        if reason := _untradable_reason(verdict, live=request.is_live):
+            raise SymbolNotTradable(symbol=verdict.symbol, reason=reason)
     rule_set, today = current_rule_set(), now.astimezone(INDIA).date()
     for symbol in expired_among(request.strategy.basicInfo.symbols, rule_set=rule_set, now=now):
         raise SymbolNotTradable(symbol=symbol, reason=CONTRACT_EXPIRED)
@@ -99,7 +99,7 @@ def check_symbols(request: StartRequest, *, now: datetime) -> tuple[Fault, ...]:
     return tuple(_warnings(verdicts))
 
 
-def _obstacle(verdict: SymbolCheck, *, live: bool) -> str | None:
+def _untradable_reason(verdict: SymbolCheck, *, live: bool) -> str | None:
     if live and verdict.type == Type.INDEX:
         return "It is an index."
     return verdict.reason

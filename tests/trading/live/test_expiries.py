@@ -11,7 +11,7 @@ from apps.accounts.models import User
 from apps.engine.candles import Candles
 from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.market.candles.reading import GRACE_PERIOD
-from apps.market.rulebook.obstacles import SymbolNotTradable
+from apps.market.rulebook.tradable import SymbolNotTradable
 from apps.trading.activity.drift import checking
 from apps.trading.live import leases
 from apps.trading.live.runner import Runner

@@ -60,7 +60,7 @@ def _processes() -> Iterator[str]:
     known = list(ServiceProcess.objects.known())
     yield f"{len(known)} processes" if known else "no process runs"
     for process in known:
-        state = "silent" if process.silent_for > SILENCE else process.resting or "works"
+        state = "silent" if process.silent_for > SILENCE else process.idle_reason or "works"
         yield f"  {process.machine:20} {process.role:18} {process.pid:8} {process.version} {state}"
 
 

@@ -138,15 +138,15 @@ class Command(BaseCommand):
         `start`. Raise CommandError if there are any, unless they are to be played: running
         algorithms would trade them.
         """
-        standing = replayed_until()
-        if standing is None or standing >= start:
+        replayed = replayed_until()
+        if replayed is None or replayed >= start:
             return start, series
-        gap = {name: read_bars(name, timeframe, start=standing, end=start) for name in series}
+        gap = {name: read_bars(name, timeframe, start=replayed, end=start) for name in series}
         counts = [f"{len(bars)} of {symbol}" for symbol, bars in gap.items() if len(bars)]
         if not counts:
             return start, series
         description = (
-            f"between {_shown(standing)}, where the market's time stands, and {_shown(start)}"
+            f"between {_shown(replayed)}, where the market's time stands, and {_shown(start)}"
             f" are stored {timeframe} candles: {', '.join(counts)}"
         )
         if not play:
@@ -157,7 +157,7 @@ class Command(BaseCommand):
             raise CommandError(message, returncode=GAP)
         self.stdout.write(f"{description}; they are played first")
         later = {name: bars.between(start, _ALWAYS) for name, bars in series.items()}
-        return standing, {name: concat([gap[name], later[name]]) for name in series}
+        return replayed, {name: concat([gap[name], later[name]]) for name in series}
 
     def _warn(self, unfed: Iterable[UnfedAlgorithm]) -> None:
         for algorithm in unfed:

@@ -7,7 +7,7 @@ import pytest
 from apps.engine.candles.symbols import Symbol
 from apps.market.rulebook.files.rule_set import bundled_rule_set
 from apps.market.rulebook.instruments import lot_at_expiry
-from apps.market.rulebook.obstacles import obstacles_of
+from apps.market.rulebook.tradable import untradable_symbols
 from tests.engine.strategies import strategy
 from tests.symbols.instruments import future
 
@@ -17,7 +17,7 @@ RULES = bundled_rule_set()
 
 def refused(*symbols: str, day: date = DAY, charges: str = "standard") -> dict[str, str]:
     asked = strategy(basicInfo={"symbols": list(symbols)}, executionSettings={"charges": charges})
-    return dict(obstacles_of(asked, rule_set=RULES, day=day))
+    return dict(untradable_symbols(asked, rule_set=RULES, day=day))
 
 
 @pytest.mark.django_db
@@ -108,5 +108,5 @@ def test_lots_of_contracts_on_indices_by_expiry(symbol: str, expiry: str, lot: i
 
 def test_without_a_database_no_master_lists_a_contract() -> None:
     asked = strategy(basicInfo={"symbols": ["BSE:SENSEX5026JUNFUT", "NSE:NIFTY26JUNFUT"]})
-    refusals = dict(obstacles_of(asked, rule_set=RULES, day=DAY, listed=()))
+    refusals = dict(untradable_symbols(asked, rule_set=RULES, day=DAY, listed=()))
     assert list(refusals) == ["BSE:SENSEX5026JUNFUT"]

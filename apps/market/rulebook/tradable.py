@@ -1,6 +1,4 @@
-"""Reasons against simulating or trading a symbol on paper, although its form is valid and no master
-objects.
-"""
+"""Symbols that can be neither simulated nor traded on paper, such as contracts without rules."""
 
 from collections.abc import Collection, Iterator, Sequence
 from datetime import date, datetime
@@ -36,11 +34,11 @@ def require_tradable(
     `listed` are the symbols in a master, by default read from the database. Raises
     SymbolNotTradable.
     """
-    for symbol, reason in obstacles_of(strategy, rule_set=rule_set, day=day, listed=listed):
+    for symbol, reason in untradable_symbols(strategy, rule_set=rule_set, day=day, listed=listed):
         raise SymbolNotTradable(symbol=symbol, reason=reason)
 
 
-def obstacles_of(
+def untradable_symbols(
     strategy: Strategy, *, rule_set: RuleSet, day: date, listed: Collection[str] | None = None
 ) -> Iterator[tuple[str, str]]:
     """Yield the symbols of a strategy that cannot be traded from a day on, with the reasons.

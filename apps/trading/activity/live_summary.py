@@ -17,7 +17,7 @@ from apps.trading.models.money import ZERO, rupees
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class LiveSummary:
     """The present state of an algorithm.
 
     `net_profit` is of its closed trades, in rupees. `profit_today` is the gain of its equity since
@@ -35,9 +35,9 @@ class Standing:
     last_signal: Signal | None
 
 
-def standings(
+def live_summaries(
     *, owner: User, algorithm_ids: Collection[str], now: datetime
-) -> Mapping[str, Standing]:
+) -> Mapping[str, LiveSummary]:
     """Return the state of each of these algorithms that belongs to the owner."""
     algorithms = Algorithm.objects.owned_by(owner).filter(pk__in=list(algorithm_ids))
     newest = Signal.objects.filter(algorithm=OuterRef("pk")).order_by("-bar_time", "-pk")
@@ -56,7 +56,7 @@ def standings(
     today = market_moment(now=now).astimezone(INDIA).date()
     profits = _profits_of(today, last_signals)
     return {
-        key: Standing(
+        key: LiveSummary(
             key, name, status, net, profits.get(key), *held.get(key, (0, ZERO)), signals.get(signal)
         )
         for key, name, status, net, signal in rows
