@@ -361,7 +361,7 @@ class ExportSerializer(AnswerSerializer):
 
 
 class ResourceUsageSerializer(AnswerSerializer):
-    """A resource of the account."""
+    """The limit and the use of one resource of the account."""
 
     resource = ChoiceField(
         choices=[resource.value for resource in Resource],

@@ -142,7 +142,7 @@ def test_the_response_gives_the_reason_if_mail_is_off(
 # Reset
 
 
-def test_a_reset_ends_all_sessions_and_keys_if_asked(api: Api, alice: User) -> None:
+def test_a_reset_ends_all_sessions_and_on_request_all_keys(api: Api, alice: User) -> None:
     client = api(alice)
     client.post("/api/auth/keys", {"name": "A key", "scopes": ["read"]})
     api().post("/api/auth/password-reset", {"email": alice.email.upper()})

@@ -44,7 +44,7 @@ def sent(user: User, kind: MailKind) -> EmailMultiAlternatives:
 
 
 @pytest.mark.parametrize("kind", MailKind)
-def test_both_forms_say_the_same(alice: User, kind: MailKind) -> None:
+def test_the_text_and_the_html_of_a_mail_say_the_same(alice: User, kind: MailKind) -> None:
     alice.name, alice.email_verified = "Alice <Trader>", True
     alice.save()
     message = sent(alice, kind)

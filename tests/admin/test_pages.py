@@ -53,7 +53,7 @@ def page(model: type[Model], name: str, *arguments: object) -> str:
 
 @pytest.mark.usefixtures("rows_of_every_model")
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model._meta.label)
-def test_a_list_and_its_things_are_shown(operator: Client, model: type[Model]) -> None:
+def test_lists_and_detail_pages_of_every_model_open(operator: Client, model: type[Model]) -> None:
     assert operator.get(page(model, "changelist")).status_code == 200
     assert operator.get(page(model, "changelist") + "?q=x").status_code == 200
     for instance in model._default_manager.all()[:1]:

@@ -62,9 +62,7 @@ def test_positions_show_their_levels_and_marks(api: Api, alice: User, holder: St
     assert (closed["symbol"], closed["lastPrice"]) == (INFY, 104)
 
 
-def test_orders_are_told_with_what_they_were_filled_at(
-    api: Api, alice: User, holder: Stepper
-) -> None:
+def test_orders_have_the_price_of_their_fill(api: Api, alice: User, holder: Stepper) -> None:
     waiting = api(alice).get(path(holder, "orders?status=open")).json()["data"]
     assert [(order["symbol"], order["quantity"], order["fillPrice"]) for order in waiting] == [
         (INFY, None, None)
@@ -113,7 +111,7 @@ def test_all_of_them_come_in_one_table(
         assert whole_arrow(client, asked) == rows
 
 
-def test_links_of_a_table_keep_what_was_asked(api: Api, alice: User, holder: Stepper) -> None:
+def test_page_links_of_a_table_keep_its_query(api: Api, alice: User, holder: Stepper) -> None:
     asked = path(holder, "orders") + f"?limit=1&symbol={INFY}"
     answer = api(alice).get(asked, headers={"Accept": "text/csv"})
     wanted = asked.replace(INFY, "NSE%3AINFY") + "&page=2"

@@ -90,7 +90,7 @@ def test_candles_begin_at_from_or_else_end_with_the_newest(client: APIClient) ->
     assert times(client.get(PATH, until).json()) == ["03:48", "03:49"]
 
 
-def test_five_hundred_candles_unless_asked_for_more(client: APIClient) -> None:
+def test_a_page_has_five_hundred_candles_by_default(client: APIClient) -> None:
     for day in (29, 30, 31):
         store_candles("NSE:SBIN", "1m", rising_minutes(f"2024-01-{day} 09:15", 375))
     assert len(client.get(PATH, SBIN).json()["candles"]) == 500

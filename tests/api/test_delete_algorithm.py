@@ -37,7 +37,7 @@ def test_a_running_algorithm_cannot_be_deleted(api: Api, alice: User, status: st
     assert api(alice).get(PATH + algorithm.pk).json()["status"] == status
 
 
-def test_its_name_may_be_used_again(api: Api, alice: User) -> None:
+def test_the_name_of_a_deleted_algorithm_may_be_used_again(api: Api, alice: User) -> None:
     algorithm = make.algorithm(alice, name="Cross")
     api(alice).delete(PATH + algorithm.pk)
     assert api(alice).post(PATH[:-1], {"name": "Cross"}).status_code == 201

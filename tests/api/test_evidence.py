@@ -229,7 +229,7 @@ def test_results_on_generated_candles_are_not_judged(
     assert {check["name"] for check in body["checks"]} == set(body["sections"]) - {"chargesAsOf"}
 
 
-def test_its_bytes_count_in_the_quota(api: Api, alice: User, backtest: Backtest) -> None:
+def test_evidence_counts_in_the_quota_of_bytes(api: Api, alice: User, backtest: Backtest) -> None:
     def stored_bytes() -> int:
         (usage,) = (
             usage for usage in quotas.usages(alice.pk) if usage.resource == Resource.BACKTEST_BYTES
@@ -245,7 +245,7 @@ def test_its_bytes_count_in_the_quota(api: Api, alice: User, backtest: Backtest)
 @pytest.mark.django_db
 @pytest.mark.parametrize("status", EvidenceStatus)
 @pytest.mark.parametrize("name", EvidenceTransition)
-def test_a_status_changes_by_the_transitions_alone(
+def test_a_status_changes_only_by_the_table_of_transitions(
     backtest: Backtest, status: EvidenceStatus, name: EvidenceTransition
 ) -> None:
     ready = {"document": {}, "fills": b""}

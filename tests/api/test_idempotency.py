@@ -50,7 +50,7 @@ def post(api: Api, alice: User) -> Post:
     return send
 
 
-def test_a_request_that_is_repeated_is_done_once_and_answered_alike(
+def test_a_repeated_request_is_executed_once_and_gets_the_same_answer(
     post: Post, body: dict[str, Any]
 ) -> None:
     first, again = post(PATH, body, key="k"), post(PATH, body, key="k")

@@ -302,7 +302,7 @@ def test_each_call_needs_one_scope(
     assert_error(refused, 403, "FORBIDDEN", requiredScope=scope)
 
 
-def test_a_key_reads_only_the_things_of_its_owner(
+def test_a_key_reads_only_the_data_of_its_owner(
     with_key: KeyClient, alice: User, bob: User
 ) -> None:
     algorithm, algorithm_of_bob = make.algorithm(alice), make.algorithm(bob)

@@ -108,7 +108,7 @@ def test_turning_it_off_twice_is_allowed(api: Api, alice: User) -> None:
 
 
 @pytest.mark.parametrize("close", [True, False, None])
-def test_positions_are_closed_when_that_is_asked_for(
+def test_positions_are_closed_on_request(
     api: Api, alice: User, bob: User, close: bool | None
 ) -> None:
     active, left = stopped_algorithm(alice), stopped_algorithm(alice)
@@ -121,7 +121,7 @@ def test_positions_are_closed_when_that_is_asked_for(
     assert {run.algorithm for run in asked} == ({active, left} if close else set())
 
 
-def test_closing_can_be_asked_for_afterwards(api: Api, alice: User) -> None:
+def test_a_second_request_can_close_the_positions(api: Api, alice: User) -> None:
     hold(start(stopped_algorithm(alice)))
     first = on(api, alice)
     assert on(api, alice, {"closePositions": True}).json() == first.json()

@@ -24,7 +24,7 @@ def test_the_document_shows_rows_of_the_list(api: Api, alice: User) -> None:
     assert examples.PATTERN in api(alice).get(PATH).json()["candlePatterns"]
 
 
-def test_a_row_says_how_the_indicator_may_be_asked_for(api: Api, alice: User) -> None:
+def test_an_indicator_lists_its_parameters_and_their_ranges(api: Api, alice: User) -> None:
     rows = {row["type"]: row for row in all_indicators(api(alice))}
     assert rows["EMA"] == {
         "type": "EMA",

@@ -114,7 +114,7 @@ def test_an_expired_access_token_alone(log_out: LogOut, alice: User, cookie: str
 
 
 @pytest.mark.parametrize("cookie", [None, DAMAGED])
-def test_a_damaged_access_token_alone(log_out: LogOut, cookie: str | None) -> None:
+def test_a_damaged_access_token_does_not_log_out(log_out: LogOut, cookie: str | None) -> None:
     assert_error(log_out(DAMAGED, cookie), 401, "INVALID_TOKEN")
 
 

@@ -23,7 +23,9 @@ def test_the_owner_reads_the_created_algorithm(api: Api, alice: User) -> None:
     assert response.json() | answer_of_the_save == created
 
 
-def test_others_cannot_learn_that_it_exists(api: Api, alice: User, bob: User) -> None:
+def test_foreign_and_unknown_algorithms_get_the_same_answer(
+    api: Api, alice: User, bob: User
+) -> None:
     algorithm = make.algorithm(alice)
     foreign = assert_error(api(bob).get(PATH + algorithm.pk), 404, "ALGORITHM_NOT_FOUND")
     unknown = assert_error(api(bob).get(PATH + UNKNOWN), 404, "ALGORITHM_NOT_FOUND")

@@ -122,7 +122,7 @@ def test_a_few_notes_lead_and_many_are_folded(api: Api, alice: User, completed: 
         assert ('<details class="note">' in text) == (folded is not None)
 
 
-def test_its_policy_lets_its_own_scripts_run_and_nothing_else(
+def test_the_reports_security_policy_allows_only_its_own_scripts(
     api: Api, alice: User, completed: Backtest
 ) -> None:
     policy = api(alice).get(path(completed))["Content-Security-Policy"]
@@ -189,7 +189,7 @@ def test_a_study_gives_the_days_of_its_figures(
     assert drawing < evidence < figures
 
 
-def test_a_study_from_before_the_drawings_has_a_report(
+def test_the_report_of_a_study_without_a_stored_chart_has_its_text(
     api: Api, alice: User, completed: Backtest
 ) -> None:
     study = STUDIES[0]
@@ -460,7 +460,7 @@ def test_a_recalled_link_looks_like_an_unknown_one(
     assert_error(client.delete(link), 404, "NOT_FOUND")
 
 
-def test_links_are_the_business_of_their_owner(
+def test_report_links_belong_to_their_owner_and_backtest(
     api: Api, alice: User, bob: User, completed: Backtest
 ) -> None:
     client = api(alice)

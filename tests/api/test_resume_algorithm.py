@@ -53,7 +53,7 @@ def test_only_a_paused_algorithm_can_be_resumed(api: Api, alice: User, status: s
     )
 
 
-def test_its_own_positions_do_not_prevent_a_resume(api: Api, alice: User) -> None:
+def test_open_positions_do_not_prevent_a_resume(api: Api, alice: User) -> None:
     algorithm = stopped_algorithm(alice)
     run = start(algorithm)
     for n in range(3):
@@ -62,7 +62,7 @@ def test_its_own_positions_do_not_prevent_a_resume(api: Api, alice: User) -> Non
     assert post(api, algorithm).status_code == 200
 
 
-def test_its_capital_is_its_own_though_nothing_else_is_left(api: Api, alice: User) -> None:
+def test_resuming_uses_the_capital_that_the_run_reserved(api: Api, alice: User) -> None:
     algorithm = algorithm_in(alice, "paused", initialCapital=10_000_000)
     assert post(api, algorithm).status_code == 200
     assert Account.objects.get().available == 0

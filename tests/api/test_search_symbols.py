@@ -242,7 +242,7 @@ def test_words_without_a_matching_contract_find_nothing(contracts: Any, query: s
     ),
     st.sampled_from(["", " "]),
 )
-def test_no_words_are_too_odd_to_be_read(words: list[str], between: str) -> None:
+def test_any_words_can_be_read_as_a_contract_search(words: list[str], between: str) -> None:
     contract = read_contract(between.join(words), today=date(2026, 8, 10))
     if contract is not None:
         assert contract.root

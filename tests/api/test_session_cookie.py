@@ -80,7 +80,7 @@ def test_the_body_and_the_refresh_cookie_are_as_ever(alice: User) -> None:
     assert LoginSession.objects.count() == 1
 
 
-def test_reading_needs_the_cookie_alone(browser: Browser) -> None:
+def test_reading_needs_only_the_cookie(browser: Browser) -> None:
     assert is_signed_in(browser)
     assert browser.get(ALGORITHMS).status_code == 200
 

@@ -229,7 +229,7 @@ def test_the_same_request_gives_the_same_result(
 
 
 @pytest.mark.usefixtures("history")
-def test_overrides_are_for_this_backtest_alone(api: Api, alice: User, body: dict[str, Any]) -> None:
+def test_overrides_change_only_this_backtest(api: Api, alice: User, body: dict[str, Any]) -> None:
     store_candles("NSE:TCS", "15m", wave_candles("2024-01-01", 45))
     client = api(alice)
     changed = {"symbols": ["NSE:TCS"], "timeframe": "30m", "initialCapital": 5000, "slippage": 0.1}

@@ -31,7 +31,7 @@ def delete_slots() -> None:
         cursor.execute("DELETE FROM procrastinate_jobs")
 
 
-def test_a_backtest_with_a_heartbeat_is_left_alone(running: Backtest) -> None:
+def test_a_backtest_with_a_heartbeat_is_not_requeued(running: Backtest) -> None:
     assert queue.requeue_stalled(now=make.NOW + queue.HEARTBEAT_TIMEOUT) == 0
     assert Backtest.objects.get().status == BacktestStatus.RUNNING
 

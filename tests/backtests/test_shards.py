@@ -231,7 +231,7 @@ def test_a_divided_study_is_not_stalled_while_its_shards_wait(study: Backtest) -
     assert Backtest.objects.get().status == BacktestStatus.RUNNING
 
 
-def test_a_lost_worker_costs_its_shard_alone(study: Backtest) -> None:
+def test_a_lost_worker_costs_only_its_shard(study: Backtest) -> None:
     lost = begin_shard()
     begin_shard()
     StudyShard.objects.filter(number=2).update(heartbeat_at=LATER)

@@ -70,7 +70,7 @@ def test_sessions_and_charges_of_a_date(client: Client) -> None:
     ("query", "field"),
     [("segment=agri_options", "segment"), ("date=never", "date"), ("broker=x", "broker")],
 )
-def test_errors_stand_beside_their_fields(client: Client, query: str, field: str) -> None:
+def test_errors_are_shown_beside_their_fields(client: Client, query: str, field: str) -> None:
     page = client.get(f"/app/data/rules?{query}")
     assert page.status_code == 400
     assert f'id="{field}-problem"' in page.content.decode()

@@ -40,7 +40,7 @@ def test_a_new_trader_signs_up_and_is_in(stranger: Client) -> None:
     assert b"Asha" in answer.content
 
 
-def test_errors_stand_beside_their_fields(stranger: Client, alice: User) -> None:
+def test_errors_are_shown_beside_their_fields(stranger: Client, alice: User) -> None:
     answer = stranger.post("/app/sign-up", {**NEW, "password": "short", "email": "x"})
     assert answer.status_code == 400
     assert b'id="password-problem"' in answer.content
@@ -189,7 +189,7 @@ def test_a_wrong_password_is_refused(stranger: Client, alice: User) -> None:
     assert stranger.get("/app").status_code == 302
 
 
-def test_a_second_factor_is_asked_for(
+def test_a_login_page_asks_for_the_second_factor(
     stranger: Client, alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(two_factor, "has_two_factor", lambda user: True)

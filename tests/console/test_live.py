@@ -163,7 +163,9 @@ def test_a_run_is_paused_resumed_and_stopped(client: Client, run: Run) -> None:
     assert (status(), run.close_requested_at is not None) == ("stopped", True)
 
 
-def test_others_see_and_do_nothing(browse: Browse, bob: User, run: Run) -> None:
+def test_live_pages_of_a_run_are_hidden_from_other_users(
+    browse: Browse, bob: User, run: Run
+) -> None:
     hold(run)
     order = add_order(run)
     stranger = browse(bob)

@@ -143,7 +143,7 @@ def test_the_size_of_a_study_is_shown(
         ("endDate", "2024-01-01", "must not be before startDate"),
     ],
 )
-def test_errors_stand_beside_their_fields(
+def test_errors_are_shown_beside_their_fields(
     client: Client, address: str, field: str, text: str, message: str
 ) -> None:
     form = {**choose(client, address, BacktestKind.OPTIMIZATION), field: text}

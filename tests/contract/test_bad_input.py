@@ -216,7 +216,7 @@ def test_values_forbidden_by_a_rule_are_refused(sender: Sender, row: Row) -> Non
     sender.assert_refused(row)
 
 
-def test_a_verb_that_a_route_does_not_have(sender_with_backtest: Sender) -> None:
+def test_every_route_refuses_methods_that_it_does_not_have(sender_with_backtest: Sender) -> None:
     """A view's method named like a verb would answer that verb on all routes of the view."""
     before = stored()
     for path, methods in routes():

@@ -98,7 +98,7 @@ ELSEWHERE = {
     ),
     "L07 logging out twice": "api.test_log_out.test_logging_out_twice_succeeds",
     "L08 an expired token alone": "api.test_log_out.test_an_expired_access_token_alone",
-    "L09 a malformed token alone": "api.test_log_out.test_a_damaged_access_token_alone",
+    "L09 a malformed token alone": "api.test_log_out.test_a_damaged_access_token_does_not_log_out",
     "L10 no credentials": "api.test_log_out.test_logging_out_without_credentials_succeeds",
     "I21 twenty at once": (
         "api.test_sign_up.test_of_twenty_concurrent_sign_ups_one_gets_the_address"

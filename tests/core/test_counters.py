@@ -42,7 +42,7 @@ def test_an_expired_counter_is_gone() -> None:
 
 
 @pytest.mark.django_db
-def test_a_counter_that_counts_is_not_asked_for_again(
+def test_adding_a_known_counter_needs_no_query(
     django_assert_num_queries: DjangoAssertNumQueries,
 ) -> None:
     cache = PostgresCounters("", {})

@@ -32,6 +32,6 @@ def test_allowed_origins_and_the_services_own_may_call(api: Api, origin: str) ->
 
 
 @pytest.mark.parametrize("origin", STRANGERS)
-def test_others_may_read_nothing(api: Api, origin: str) -> None:
+def test_unknown_origins_may_read_no_response(api: Api, origin: str) -> None:
     response = api().get(PATH, headers={"Origin": origin})
     assert not [name for name in response.headers if name.startswith("access-control-")]

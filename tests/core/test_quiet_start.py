@@ -52,7 +52,9 @@ def end(reason: str = "the old machine is gone") -> str:
     return said.getvalue()
 
 
-def test_an_open_run_stands_still_and_then_continues_unchanged(alice: User) -> None:
+def test_an_open_run_waits_for_the_end_of_the_quiet_start_and_continues_unchanged(
+    alice: User,
+) -> None:
     starts = session_starts(2, LENGTH)
     series = {SYMBOL: random_candles(3, starts, wild=0.01)}
     store_bars(series, "15m")

@@ -104,7 +104,7 @@ def test_a_long_result_lists_its_newest_periods() -> None:
     assert [sum(profits(groups[name]).values()) for name in ("byDay", "byMonth")] == [7, 12]
 
 
-def test_a_result_without_trades_has_periods_alone() -> None:
+def test_a_result_without_trades_has_only_the_breakdown_by_period() -> None:
     curve = np.zeros(2, CURVE)
     curve["time"], curve["equity"] = at("2024-01-01T10:00", "2024-02-01T10:00"), [0, 10]
     groups: Any = trade_breakdowns(np.empty(0, TRADE), curve, symbols=SYMBOLS, capital=1000.0)

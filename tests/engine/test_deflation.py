@@ -63,7 +63,7 @@ def test_published_minimum_track_records(
     assert least / periods == pytest.approx(years, abs=5e-3)
 
 
-def test_a_record_that_is_just_long_enough_is_as_likely_as_was_asked() -> None:
+def test_the_minimum_track_record_reaches_the_requested_probability() -> None:
     estimate = SharpeEstimate(0.1, 250, -0.5, 6)
     least = estimate.least_returns(0.02, 0.95)
     assert least is not None

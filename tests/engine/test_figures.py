@@ -156,7 +156,7 @@ def test_a_rolling_sharpe_ratio_is_that_of_each_window() -> None:
     assert np.isnan(rolling(MIXED, 9, 252)).all()
 
 
-def test_the_last_bits_of_equity_are_no_fall() -> None:
+def test_rounding_errors_of_equity_are_no_drawdown() -> None:
     """The last point is one ulp below the close before, from rounding of the closing trade."""
     equity = np.array([1e6, 1.1e6, 1.2e6, np.nextafter(1.2e6, 0)])
     assert largest_falls(equity) == (0, 0)

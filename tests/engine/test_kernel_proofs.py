@@ -323,7 +323,7 @@ def test_refusals_are_as_many_as_are_counted(seeds: range) -> None:
 
 @seeds
 @pytest.mark.timeout(1800)
-def test_to_ask_for_nothing_changes_nothing(seeds: range) -> None:
+def test_the_outcome_is_the_same_if_nothing_is_recorded(seeds: range) -> None:
     for case, _ in cases(seeds):
         symbols, rows = case.signals.shape[1], case.market.time.size
         quiet = r.SimulationOutput(np.zeros(2 * symbols, r.TRADE), np.zeros(rows))

@@ -81,7 +81,7 @@ def test_a_block_may_be_longer_than_all_trades() -> None:
     assert np.allclose(made("block_bootstrap", block=100).last, 1000 + PROFITS.sum())
 
 
-def test_all_trades_are_drawn_alike() -> None:
+def test_all_trades_are_drawn_with_equal_probability() -> None:
     """30,000 draws of three trades give 10,000 of each, within four deviations of 82."""
     profits = np.array([1.0, 1e6, 1e12])  # a path's sum tells how often each was drawn
     drawn = paths(profits, path_rules("bootstrap", capital=1.0, seed=1), slice(0, 10_000))

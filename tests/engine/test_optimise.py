@@ -51,7 +51,7 @@ def alone(values: dict[str, float]) -> SimulationResult:
     return simulate(parse(steps), HISTORIES, start=0, end=2**40, capital=1e6, seed=9)
 
 
-def test_every_set_equals_its_simulation_alone() -> None:
+def test_every_set_of_a_search_equals_its_single_simulation() -> None:
     best, study = optimised(objective="netProfit")
     ranking = study["ranking"]
     assert (study["sets"], study["tried"], study["invalid"], len(ranking)) == (6, 6, 0, 6)

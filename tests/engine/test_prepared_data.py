@@ -27,7 +27,7 @@ def test_stored_columns_are_read_and_give_the_same_signals() -> None:
         assert np.array_equal(warm.with_signals(required_inputs(CROSS), plan_of(CROSS))[1], wanted)
 
 
-def test_rows_played_alone_are_a_simulation_of_their_range() -> None:
+def test_simulating_a_slice_of_rows_equals_a_simulation_of_that_range() -> None:
     first, last = 1000, 2200
     start, end = (int(CANDLES.time[row]) for row in (first, last))
     wanted = simulate(CROSS, HISTORIES, start=start, end=end, capital=1e6)

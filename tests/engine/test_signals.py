@@ -138,7 +138,7 @@ def test_a_condition_that_cannot_be_computed_yet_is_not_true() -> None:
 # AND, OR, hours, confirmation
 
 
-def test_all_conditions_or_any() -> None:
+def test_a_group_needs_all_conditions_or_any() -> None:
     closes = [1, 5, 9]
     two = (price("above", 2), price("below", 6))
     assert entries(closes, *two) == [1]
@@ -682,7 +682,7 @@ def test_without_a_rule_that_asks_there_are_no_ranges() -> None:
     assert atr_columns(required_inputs(strategy), SymbolBars(walk(10, 60)), 0, 10).shape == (0, 4)
 
 
-def test_a_session_average_is_of_its_own_day_even_after_a_block_edge() -> None:
+def test_vwap_restarts_each_day_even_after_a_block_edge() -> None:
     """The first day of a month starts again, whatever the array holds before it."""
     candles = walk(9000, 60)
     strategy = parse(entering(pair(PRICE, "above", {"type": "VWAP"})))

@@ -71,7 +71,9 @@ def alone(plan: int, rows: slice) -> Simulation:
 
 
 @pytest.mark.parametrize("at_a_time", [simulations.CELLS_AT_A_TIME, 50])
-def test_each_of_many_equals_itself_alone(monkeypatch: pytest.MonkeyPatch, at_a_time: int) -> None:
+def test_simulations_in_a_batch_equal_single_simulations(
+    monkeypatch: pytest.MonkeyPatch, at_a_time: int
+) -> None:
     """This holds whether or not they run in many steps of few trades each."""
     by_days = [name for name, metric in METRICS.items() if not metric.within_days]
     singles = [alone(plan, rows) for plan in range(len(PLANS)) for rows in SLICES]

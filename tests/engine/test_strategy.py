@@ -750,7 +750,7 @@ def warned(steps: dict[str, Any]) -> list[str]:
         ({"stopLoss": {"type": "percentage", "percentage": 1}}, {}, False),  # no target
     ],
 )
-def test_less_reward_than_asked_for_is_a_warning(
+def test_a_target_below_the_minimum_reward_is_a_warning(
     exits: dict[str, Any], risk: dict[str, float], low: bool
 ) -> None:
     limits = {"maxPositionSize": 1e5, "maxDailyLoss": 5e3, "maxOpenPositions": 1}
@@ -848,7 +848,7 @@ ITSELF = {
         ("above", {"source": "high"}, None),
     ],
 )
-def test_an_indicator_beside_itself_is_a_warning(
+def test_comparing_an_indicator_with_itself_is_a_warning(
     operator: str, changes: dict[str, Any], outcome: str | None
 ) -> None:
     other = ITSELF["indicator2"] | changes  # type: ignore[operator]  # a dict

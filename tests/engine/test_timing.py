@@ -34,7 +34,7 @@ def test_alpha_is_that_of_the_regression() -> None:
     )
 
 
-def test_beside_nothing_alpha_is_the_mean() -> None:
+def test_without_market_exposure_alpha_is_the_mean_return() -> None:
     test = alpha_test(MARKET, np.zeros(400))
     assert test is not None
     assert test.alpha == pytest.approx(MARKET.mean())

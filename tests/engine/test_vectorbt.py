@@ -102,7 +102,9 @@ def test_reversing_at_each_cross(candles: Candles, vectorbt: Any) -> None:
     assert_equal(result, candles, vectorbt["reversing"])
 
 
-def test_long_alone_with_a_stop_and_a_target(candles: Candles, vectorbt: Any) -> None:
+def test_long_entries_with_a_stop_and_a_target_equal_vectorbt(
+    candles: Candles, vectorbt: Any
+) -> None:
     levels = {
         "stopLoss": {"type": "percentage", "percentage": 1},
         "takeProfit": {"type": "percentage", "percentage": 2},

@@ -168,7 +168,7 @@ def two_symbols(**changes: Any) -> tuple[Strategy, list[History]]:
     return given.model_copy(update={"basicInfo": info}), [days("NSE:TEST", 1), days("NSE:OTHER", 2)]
 
 
-def test_a_reason_that_alone_is_possible_is_certain() -> None:
+def test_the_only_possible_reason_of_a_rejection_is_certain() -> None:
     given = strategy(entryConditions=BUSY, riskParameters={"maxPositionSize": 50.0})
     result, outcomes = verdicts(given, [days("NSE:TEST", 1)])
     counted = Counter(outcome.reason for outcome in outcomes)

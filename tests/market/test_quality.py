@@ -27,7 +27,7 @@ def test_sessions_of_the_calendar_that_have_no_bar() -> None:
     )
 
 
-def test_nothing_is_missed_in_a_year_without_a_calendar() -> None:
+def test_a_year_without_a_calendar_has_no_missing_days() -> None:
     bars = of_days("2015-01-01", "2015-12-31")
     assert not len(quality(bars, symbol="MCX:GOLD15DECFUT").missing_days)
 
@@ -40,7 +40,7 @@ def test_a_close_far_from_both_its_neighbours_is_a_spike() -> None:
     assert report.jumps.tolist() == [times[2], times[3], times[5]]
 
 
-def test_options_move_so_by_nature() -> None:
+def test_large_moves_of_options_are_not_suspicious() -> None:
     prices = [100.0, 191, 102, 10]
     times = [at("2024-01-01 00:00") + 86400 * i for i in range(len(prices))]
     report = quality(flat_candles(times, prices), symbol="NSE:NIFTY24JAN21500CE")

@@ -59,7 +59,7 @@ def test_skipped_rows_are_counted_by_reason(tmp_path: Path) -> None:
     assert shifted.rejections.shown[RejectReason.UNREADABLE] == [(4, "14 columns under 9 headers")]
 
 
-def test_gzip_and_zip_are_read_alike(tmp_path: Path) -> None:
+def test_gzip_and_zip_files_are_read_the_same_way(tmp_path: Path) -> None:
     packed, zipped = tmp_path / "kite.csv.gz", tmp_path / "kite.zip"
     packed.write_bytes(gzip.compress(master_files.KITE.encode()))
     with zipfile.ZipFile(zipped, "w") as archive:

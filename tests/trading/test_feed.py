@@ -82,7 +82,7 @@ def test_candles_of_a_file_are_fed(tmp_path: Path) -> None:
     assert len(seen()) == 10
 
 
-def test_candles_of_a_file_replace_a_sample_when_that_is_asked_for(tmp_path: Path) -> None:
+def test_candles_of_a_file_replace_a_sample_on_request(tmp_path: Path) -> None:
     store_candles(SBIN, "1m", rising_minutes("2030-01-01 09:15", 3), synthetic=True)
     arguments = (minutes_file(tmp_path), "--speed", "max")
     with pytest.raises(CommandError, match="add --replace-sample"):

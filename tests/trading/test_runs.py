@@ -73,7 +73,7 @@ def test_an_algorithm_has_one_run_that_holds_capital(alice: User) -> None:
         ({"capital": -1}, "run_owes_nothing"),
     ],
 )
-def test_the_database_refuses_half_an_end(
+def test_the_database_refuses_an_incomplete_end_of_a_run(
     alice: User, changes: dict[str, Any], constraint: str
 ) -> None:
     start(stopped_algorithm(alice))

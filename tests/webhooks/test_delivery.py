@@ -291,7 +291,7 @@ def test_claims_of_a_lost_process_are_sent_by_others_at_once() -> None:
     assert list(tries) == [(1, "lost"), (2, "")]
 
 
-def test_deliveries_in_progress_are_left_alone(alice: User) -> None:
+def test_the_reaper_leaves_deliveries_in_progress(alice: User) -> None:
     endpoint_of(alice)
     emit(alice)
     attempt(None)

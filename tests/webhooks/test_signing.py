@@ -54,5 +54,5 @@ def test_the_example_of_the_specification() -> None:
     assert signed == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 
 
-def test_no_two_secrets_are_alike() -> None:
+def test_secrets_are_unique() -> None:
     assert len({new_secret() for _ in range(100)}) == 100

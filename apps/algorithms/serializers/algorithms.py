@@ -547,7 +547,7 @@ class AlertsSerializer(StrictSerializer):
 class ReviewSerializer(IssuesSerializer):
     """The problems that keep an algorithm from running, and warnings."""
 
-    valid = BooleanField(help_text="Whether it can be run.")
+    valid = BooleanField(help_text="True if the algorithm can be started.")
     coverage = CoverageField(
         CoverageRow,
         many=True,
@@ -613,7 +613,7 @@ class CatalogueOutputSerializer(AnswerSerializer):
         source="inversion.value",
         help_text="How a level of it changes for the short side.",
     )
-    opposite = CharField(help_text="The output that takes its place on the short side.")
+    opposite = CharField(help_text="The output that short entries compare instead.")
     minimum = NumberField(allow_null=True, help_text="No value is below it.")
     maximum = NumberField(allow_null=True, help_text="No value is above it.")
 

@@ -122,7 +122,7 @@ class ChargesQuery(StrictSerializer):
     product = ChoiceField(
         choices=PRODUCTS,
         default=DEFAULT_PRODUCT,
-        help_text="It decides tax and stamp duty of shares.",
+        help_text="The product, which decides the tax and the stamp duty of shares.",
     )
     broker = BrokerField(
         required=False, help_text="The broker of the prices; an error lists the known ones."
@@ -309,7 +309,7 @@ class ContractNoteSerializer(AnswerSerializer):
     product = ChoiceField(
         choices=PRODUCTS,
         source="basis.product",
-        help_text="It decides tax and stamp duty of shares.",
+        help_text="The product, which decides the tax and the stamp duty of shares.",
     )
     broker = CharField(source="basis.broker", help_text="The broker of the prices.")
     edition = CharField(source="rule_set", help_text=_EDITION_HELP)

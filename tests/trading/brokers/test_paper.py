@@ -42,7 +42,7 @@ def orders_of(
     ]
 
 
-def test_ten_orders_a_second_of_an_account_and_the_others_after(run: Run, bob: User) -> None:
+def test_an_account_places_ten_orders_a_second_and_later_ones_wait(run: Run, bob: User) -> None:
     now = make.NOW + timedelta(milliseconds=300)
     orders = orders_of(run, 23, placed_at=now)
     paper.place(orders[:4], last=LAST)

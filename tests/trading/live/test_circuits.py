@@ -50,7 +50,7 @@ def locked_days(sign: int) -> Candles:
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("side", ["long", "short"])
 @pytest.mark.parametrize("product", ["intraday", "delivery"])
-def test_exits_wait_and_entries_are_refused_alike(
+def test_paper_and_backtest_wait_with_exits_and_refuse_entries_at_circuits(
     alice: User, sign: int, side: str, product: str
 ) -> None:
     always = {"type": "indicator_value", "indicator": {"type": "PRICE"}, "operator": "above"}

@@ -89,7 +89,7 @@ def test_a_stopped_run_that_cannot_continue_is_closed_at_the_last_price_and_rele
     services.start(owner=alice, algorithm_id=run.algorithm_id, now=make.NOW)
 
 
-def test_its_positions_are_closed_even_if_they_were_to_keep_their_exits(alice: User) -> None:
+def test_a_stranded_run_is_closed_even_if_its_stop_left_positions_open(alice: User) -> None:
     _, run = holding_100(alice)
     save_as_unknown_version(run)
     stop(run, close_positions=False)

@@ -60,7 +60,7 @@ def test_bars_that_are_not_over_yet_wait_for_their_end() -> None:
     )
 
 
-def test_the_last_bar_of_a_session_ends_with_it_and_a_day_at_its_close() -> None:
+def test_the_last_hour_and_the_day_close_with_the_session() -> None:
     close = OPENING + 22_500  # 15:30, before the closing auction of 2026-08-03
     last = close - 900
     (row,) = find_closed_rows([series(last)], "1h", CALENDARS[:1], start=OPENING, now=close).rows

@@ -72,7 +72,7 @@ class CompleteReceiptSerializer(AnswerSerializer):
 
 
 class HashPairSerializer(AnswerSerializer):
-    """A line of both receipts."""
+    """One hash or version in the original receipt and in the reproduced one."""
 
     name = CharField(help_text="Its name in receipts.")
     original = CharField(allow_null=True, help_text="A hash or a version; null without one.")

@@ -230,8 +230,9 @@ class MarginRow(RuleRow):
 
 
 class LotRow(RuleRow):
-    """The units of a lot of contracts on an underlying with an expiry from `first_expiry` on, until
-    a later row: of monthly or weekly contracts, of both if no cycle is named.
+    """The lot of contracts that expire on `first_expiry` or later, until the next row of their root.
+
+    Without `cycles` it holds for monthly and weekly contracts.
     """
 
     exchanges: OneOrMore[Literal["NSE", "BSE"]]

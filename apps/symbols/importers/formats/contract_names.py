@@ -34,7 +34,7 @@ def underlying(
 
 @lru_cache(maxsize=2_000)
 def _dated(expiry: date) -> tuple[str, str]:
-    """Return the date as in the names of monthly and of weekly contracts."""
+    """Return an expiry as monthly contracts write it (26JUN), and as weekly ones do (26616)."""
     month = expiry.month - 1
     return f"{expiry:%y}{Symbol.MONTHS[month]}", f"{expiry:%y}{_MONTH_CODES[month]}{expiry:%d}"
 

@@ -145,7 +145,7 @@ class DriftSerializer(AnswerSerializer):
             " session is over."
         ),
     )
-    rows = IntegerField(min_value=0, help_text="Rows of candles that were played again.")
+    rows = IntegerField(min_value=0, help_text="Rows of candles that were simulated again.")
     total = IntegerField(
         min_value=0, help_text="All differences; the first 1,000 of a run are listed."
     )
