@@ -230,7 +230,7 @@ class MarginRow(RuleRow):
 
 
 class LotRow(RuleRow):
-    """The lot of contracts that expire on `first_expiry` or later, until the next row of their root.
+    """The lot of contracts that expire on `first_expiry` or later, until the next row of the root.
 
     Without `cycles` it holds for monthly and weekly contracts.
     """
