@@ -10,7 +10,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from apps.algorithms.models import Algorithm, Version
-from apps.engine import UNTOLD_ENGINE_VERSION, notes_on_engine
+from apps.engine import notes_on_engine
 from apps.engine.results import ReceiptNote
 from apps.engine.studies import MonteCarloResults, WalkForwardResults
 
@@ -66,9 +66,7 @@ def with_engine_notes(
     numbers = [kept.get("algorithmVersion", 0) for kept in results if "engineVersion" not in kept]
     versions = Version.objects.filter(algorithm=algorithm, number__in=numbers) if numbers else ()
     notes = {
-        version.number: [
-            note.to_wire() for note in notes_on_engine(UNTOLD_ENGINE_VERSION, version.configuration)
-        ]
+        version.number: [note.to_wire() for note in notes_on_engine(version.configuration)]
         for version in versions
     }
     return [

@@ -20,39 +20,30 @@ os.environ.setdefault(
 if TYPE_CHECKING:
     from apps.engine.compilation import (
         Compilation,
-        compilation_started,
         load_kernels,
         prepare_kernels,
     )
-    from apps.engine.kernel.records import ENGINE_VERSION, LAST_CLOSE, Settlement
-    from apps.engine.simulation.charges import NO_CHARGES, ChargeRow, Schedule
-    from apps.engine.simulation.circuits import CLOSE_DAYS, may_be_locked
+    from apps.engine.hashes import hash_of
+    from apps.engine.kernel.records import ENGINE_VERSION, Settlement
+    from apps.engine.simulation.charges import ChargeRow, Schedule
     from apps.engine.simulation.explain import Finding, SideFound
     from apps.engine.simulation.plan import NEVER, Contract
     from apps.engine.simulation.receipt import (
-        UNTOLD_ENGINE_VERSION,
         CandleSeries,
-        configuration_hash,
-        hash_of,
         notes_on_engine,
-        structure_hash,
     )
     from apps.engine.simulation.simulate import SimulationResult, simulate
     from apps.engine.simulation.simulation_input import SimulationInput
-    from apps.engine.simulation.simulations import ignore_progress
     from apps.engine.simulation.strategy_at_bar import StrategyAtBar
     from apps.engine.simulation.timeline import (
-        UNDERLYING_DAYS,
         History,
         Note,
         Payout,
         SymbolSeries,
-        symbol_series_of,
     )
     from apps.engine.simulation.trade_levels import Levels
     from apps.engine.simulation.verdict import (
-        CERTAIN,
-        UNCERTAIN,
+        OUTCOMES,
         SignalBar,
         StoredResult,
         Verdict,
@@ -65,41 +56,32 @@ else:
         {
             "compilation": [
                 "Compilation",
-                "compilation_started",
                 "load_kernels",
                 "prepare_kernels",
             ],
-            "kernel.records": ["ENGINE_VERSION", "LAST_CLOSE", "Settlement"],
-            "simulation.charges": ["ChargeRow", "NO_CHARGES", "Schedule"],
-            "simulation.circuits": ["CLOSE_DAYS", "may_be_locked"],
+            "hashes": ["hash_of"],
+            "kernel.records": ["ENGINE_VERSION", "Settlement"],
+            "simulation.charges": ["ChargeRow", "Schedule"],
             "simulation.explain": ["Finding", "SideFound"],
             "simulation.trade_levels": ["Levels"],
             "simulation.plan": ["Contract", "NEVER"],
             "simulation.receipt": [
                 "CandleSeries",
-                "UNTOLD_ENGINE_VERSION",
-                "configuration_hash",
-                "hash_of",
                 "notes_on_engine",
-                "structure_hash",
             ],
             "simulation.simulate": ["SimulationResult", "simulate"],
             "simulation.simulation_input": ["SimulationInput"],
-            "simulation.simulations": ["ignore_progress"],
             "simulation.strategy_at_bar": ["StrategyAtBar"],
             "simulation.timeline": [
                 "History",
                 "Note",
                 "Payout",
                 "SymbolSeries",
-                "UNDERLYING_DAYS",
-                "symbol_series_of",
             ],
             "simulation.verdict": [
-                "CERTAIN",
                 "SignalBar",
                 "StoredResult",
-                "UNCERTAIN",
+                "OUTCOMES",
                 "Verdict",
                 "held_at",
                 "verdict",
@@ -108,16 +90,10 @@ else:
     )
 
 __all__ = [
-    "CERTAIN",
-    "CLOSE_DAYS",
     "ENGINE_VERSION",
-    "LAST_CLOSE",
     "LEAST_BARS",
     "NEVER",
-    "NO_CHARGES",
-    "UNCERTAIN",
-    "UNDERLYING_DAYS",
-    "UNTOLD_ENGINE_VERSION",
+    "OUTCOMES",
     "CandleSeries",
     "ChargeRow",
     "Compilation",
@@ -139,17 +115,11 @@ __all__ = [
     "StrategyAtBar",
     "SymbolSeries",
     "Verdict",
-    "compilation_started",
-    "configuration_hash",
     "hash_of",
     "held_at",
-    "ignore_progress",
     "load_kernels",
-    "may_be_locked",
     "notes_on_engine",
     "prepare_kernels",
     "simulate",
-    "structure_hash",
-    "symbol_series_of",
     "verdict",
 ]

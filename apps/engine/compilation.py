@@ -48,7 +48,7 @@ def prepare_kernels(say: Say) -> None:
 
     Progress is a bar in a terminal and lines elsewhere; nothing if all is compiled.
     """
-    with compilation_started() as compilation:
+    with Compilation.started() as compilation:
         compilation.wait(say)
     load_kernels()
 
@@ -57,27 +57,6 @@ def load_kernels() -> None:
     """Load the compiled functions into this process."""
     for module in MODULES:
         importlib.import_module(module).warm_up()
-
-
-@contextmanager
-def compilation_started() -> Iterator["Compilation"]:
-    """Compile in the background, unless the cache is complete."""
-    cold = [group for group in GROUPS if not _is_compiled(group)]
-    output, held = os.pipe()
-    processes = {
-        group: subprocess.Popen(
-            [sys.executable, "-m", "apps.engine.compilation", group], cwd=PROJECT, stdout=held
-        )
-        for group in cold
-    }
-    os.close(held)
-    try:
-        yield Compilation(processes, output)
-    finally:
-        for process in processes.values():
-            process.terminate()
-            process.wait()
-        os.close(output)
 
 
 @dataclass(slots=True)
@@ -90,6 +69,27 @@ class Compilation:
 
     processes: Mapping[str, subprocess.Popen[bytes]]
     output: int
+
+    @classmethod
+    @contextmanager
+    def started(cls) -> Iterator["Compilation"]:
+        """Compile in the background, unless the cache is complete."""
+        cold = [group for group in GROUPS if not _is_compiled(group)]
+        output, held = os.pipe()
+        processes = {
+            group: subprocess.Popen(
+                [sys.executable, "-m", "apps.engine.compilation", group], cwd=PROJECT, stdout=held
+            )
+            for group in cold
+        }
+        os.close(held)
+        try:
+            yield cls(processes, output)
+        finally:
+            for process in processes.values():
+                process.terminate()
+                process.wait()
+            os.close(output)
 
     def wait(self, say: Say) -> None:
         """Wait for their end. Raises CalledProcessError if one of them has failed."""

@@ -12,7 +12,7 @@ from apps.backtests.running.results import Trades
 from apps.engine.candles import Candles
 from apps.engine.kernel.records import CURVE, TRADE, Array
 from apps.engine.results.excursions import Excursions
-from apps.engine.results.fill_quality import FillQuality, unknown_fill_quality
+from apps.engine.results.fill_quality import FillQuality
 from apps.engine.results.result_data import ResultData
 from tests.backtests.price_series import wave_candles
 from tests.backtests.small_results import curve, trade, trades
@@ -171,7 +171,7 @@ def test_prices_show_the_symbols_with_the_most_trades_first() -> None:
 
 def test_trades_are_columns_in_the_order_of_their_exits() -> None:
     excursions = Excursions(np.array([0.01, 0.02, 0.03]), np.array([0.04, 0.05, 0.06]))
-    fills = unknown_fill_quality(3)._replace(
+    fills = FillQuality.unknown(3)._replace(
         entry_delay_bars=np.array([0.0, 2.0, np.nan]), entry_volume=np.array([50.0, 0.0, np.nan])
     )
     columns = charts.trade_columns(Trades(THREE, excursions, fills))

@@ -3,7 +3,8 @@
 import pytest
 
 from apps.backtests.analysis.report import evidence_tables, formats, tables
-from apps.engine.results import Bin, trade_breakdowns
+from apps.engine.results import Bin
+from apps.engine.results.breakdowns import trade_breakdowns
 from apps.engine.units import Unit
 from tests.backtests.small_results import curve, trade, trades
 from tests.market.bars import at

@@ -17,7 +17,6 @@ from apps.backtests.running import trial_ledger
 from apps.backtests.running.submissions import read_date_range
 from apps.engine.evidence import Trials
 from apps.engine.language.strategy import parse
-from apps.engine.simulation.receipt import structure_hash
 from apps.engine.studies import Overfitting
 from tests import make
 from tests.backtests.price_series import wave_candles
@@ -146,7 +145,7 @@ def test_a_structure_is_that_of_steps_without_numbers_symbols_and_labels(
 ) -> None:
     steps = make.steps()
     changed = steps | {step: steps[step] | changes}
-    assert (structure_hash(parse(steps)) == structure_hash(parse(changed))) == is_same
+    assert (parse(steps).structure_hash == parse(changed).structure_hash) == is_same
 
 
 def written(user: User, symbol: str, **replaced: Any) -> Algorithm:

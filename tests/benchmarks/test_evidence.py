@@ -8,13 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from apps.engine.evidence import (
-    EvidenceInput,
-    EvidenceSection,
-    charges_as_of_section,
-    evidence_document,
-)
+from apps.engine.evidence import EvidenceInput, charges_as_of_section, evidence_document
 from apps.engine.evidence.costs import COST_FACTORS
+from apps.engine.evidence.sections import EvidenceSection
 from apps.engine.evidence.traded_fills import FROM_DEMAT, TRADED_FILL
 from apps.engine.kernel.records import Array
 from apps.engine.language.strategy import Strategy

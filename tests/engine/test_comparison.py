@@ -10,7 +10,6 @@ from apps.engine.results.comparison import (
     LEAST_COMMON_DAYS,
     PATHS,
     PairedReturns,
-    compare_returns,
     stationary_bootstrap,
 )
 
@@ -31,7 +30,7 @@ def noise(days: int, seed: int) -> NDArray[np.float64]:
 
 
 def compared(first: Array, second: Array, seed: int = 1) -> PairedReturns:
-    result = compare_returns((first, second), (CAPITAL, CAPITAL), seed=seed)
+    result = PairedReturns.of((first, second), (CAPITAL, CAPITAL), seed=seed)
     assert result is not None
     return result
 
@@ -71,13 +70,13 @@ def test_only_days_that_both_have_count() -> None:
     result = compared(curve(base, first_day=20_000), curve(base, first_day=20_030))
     assert result.days == 30
     few = curve(base, first_day=20_060 - LEAST_COMMON_DAYS + 1)
-    assert compare_returns((curve(base), few), (CAPITAL, CAPITAL), seed=1) is None
+    assert PairedReturns.of((curve(base), few), (CAPITAL, CAPITAL), seed=1) is None
 
 
 def test_a_ruined_or_idle_result_is_compared_as_far_as_possible() -> None:
     ruined = curve(noise(60, 1))
     ruined["equity"][40:] = -1.0
-    assert compare_returns((ruined, curve(noise(60, 2))), (CAPITAL, CAPITAL), seed=1) is None
+    assert PairedReturns.of((ruined, curve(noise(60, 2))), (CAPITAL, CAPITAL), seed=1) is None
     idle = curve(np.zeros(60))
     result = compared(idle, curve(noise(60, 2)))
     assert result.sharpe_ratio == (None, None, None)

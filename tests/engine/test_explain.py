@@ -17,7 +17,7 @@ from apps.engine.signals.signals import signals_of
 from apps.engine.simulation.explain import Finding, exits_at, opposite_at, sides_at, signals_at
 from apps.engine.simulation.plan import Contract
 from apps.engine.simulation.simulate import History, simulate
-from apps.engine.simulation.timeline import SymbolSeries, symbol_series_of
+from apps.engine.simulation.timeline import SymbolSeries
 from apps.engine.simulation.trade_levels import Levels, levels_of
 from apps.engine.simulation.verdict import held_at
 from tests.engine.configurations import CROSS, RSI_ABOVE_50, complete
@@ -164,7 +164,7 @@ def test_every_exit_is_explained_by_its_candle_and_levels() -> None:
     result = simulate(
         given, [History("NSE:TEST", candles)], start=0, end=2**40, capital=1_000_000.0
     )
-    seen = symbol_series_of(given, History("NSE:TEST", candles), 0, 2**40)
+    seen = SymbolSeries.of(given, History("NSE:TEST", candles), 0, 2**40)
     met = set()
     for index, trade in enumerate(result.trades):
         entry, leave = np.searchsorted(candles.time, [trade["entry_time"], trade["exit_time"]])
@@ -206,7 +206,7 @@ def test_levels_of_a_position_with_possible_adds_are_not_given() -> None:
     result = simulate(
         given, [History("NSE:TEST", candles)], start=0, end=2**40, capital=1_000_000.0
     )
-    seen = symbol_series_of(given, History("NSE:TEST", candles), 0, 2**40)
+    seen = SymbolSeries.of(given, History("NSE:TEST", candles), 0, 2**40)
     assert levels_of(result.trades[0], given, Contract(), seen, 100) is None
 
 

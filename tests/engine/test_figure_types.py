@@ -8,7 +8,8 @@ from apps.engine.evidence.document import SECTIONS
 from apps.engine.evidence.figures import FIGURES
 from apps.engine.kernel.reasons import CHARGE_KINDS
 from apps.engine.results import BacktestPerformance, Breakdowns, ChargesByKind, SimulationReceipt
-from apps.engine.studies import FINDINGS, PERCENTILES, SHOWN
+from apps.engine.studies import FINDINGS
+from apps.engine.studies.configs import PERCENTILES, SHOWN
 from apps.engine.studies.figures import Percentiles, ShownPerformance
 
 TYPES = (

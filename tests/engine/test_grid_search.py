@@ -18,7 +18,7 @@ from apps.engine.simulation.market import join
 from apps.engine.simulation.prepared_data import prepare_data
 from apps.engine.simulation.simulate import NO_CHARGES, History
 from apps.engine.simulation.simulations import EVERY_ROW, buffers_for, ignore_progress, row_range_of
-from apps.engine.simulation.timeline import symbol_series_of
+from apps.engine.simulation.timeline import SymbolSeries
 from apps.engine.studies import grid_search
 from apps.engine.studies.configs import Parameter
 from apps.engine.studies.grid import Grid
@@ -109,7 +109,7 @@ def test_a_search_that_is_given_up_puts_no_more_sets_together(
 def test_weeks_are_long_enough_for_a_figure_of_a_year_from_the_fifth_on() -> None:
     weeks = random_minutes(5)
     weeks = replace(weeks, time=frozen(weeks.time[0] + np.arange(5) * 7 * DAY))
-    market = join([symbol_series_of(STOPPED, History("NSE:TEST", weeks), 0, 2**40)]).market
+    market = join([SymbolSeries.of(STOPPED, History("NSE:TEST", weeks), 0, 2**40)]).market
     require_days(market, [EVERY_ROW], "sharpeRatioAnnualized")  # 35 days
     with pytest.raises(TooShort, match="has 4"):
         require_days(market, [slice(4)], "sharpeRatioAnnualized")

@@ -17,7 +17,7 @@ from apps.engine.language.strategy import Strategy
 from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.signals.signals import signals_of
 from apps.engine.simulation.simulate import History, SimulationResult, simulate
-from apps.engine.simulation.timeline import SymbolSeries, symbol_series_of
+from apps.engine.simulation.timeline import SymbolSeries
 from apps.engine.simulation.trade_levels import orders_reached
 from apps.engine.simulation.verdict import SignalBar, StoredResult, Verdict, verdict
 from tests.engine.strategies import price, sma_cross, strategy
@@ -59,7 +59,7 @@ def verdicts(
     reported = StoredResult(result.trades, result.curve, capital, rejected)
     outcomes = []
     for symbol, symbol_history in enumerate(histories):
-        symbol_series = symbol_series_of(given, symbol_history, 0, 2**40)
+        symbol_series = SymbolSeries.of(given, symbol_history, 0, 2**40)
         bits = signals_of(
             required_inputs(given), symbol_series.bars, 0, len(symbol_series.candles)
         ).tolist()

@@ -15,7 +15,7 @@ from apps.backtests.management.from_files import history_of_file
 from apps.backtests.models import Backtest, BacktestKind
 from apps.backtests.running.simulating import THREADS, BacktestOutput, study_of
 from apps.core.times import day_in_india
-from apps.engine import SimulationInput, ignore_progress
+from apps.engine import SimulationInput
 from apps.engine.evidence import EvidenceInput, look_ahead_of
 from apps.engine.language import parse
 from apps.engine.studies import run_whole
@@ -79,7 +79,7 @@ def _run_again(document: Mapping[str, Any], candles: Path) -> ReceiptWithCandles
     if backtest.study is None:
         output = BacktestOutput(inputs.simulate(), None)
     else:
-        study = study_of(backtest, inputs, report=ignore_progress)
+        study = study_of(backtest, inputs, report=lambda done: None)
         whole = run_whole(study, threads=THREADS)
         output = BacktestOutput(whole.result, whole.findings)
     made: dict[str, object] = {**output.result.receipt, **output.hashes(backtest.study)}

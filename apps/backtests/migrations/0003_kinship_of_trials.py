@@ -16,7 +16,6 @@ SECONDS_A_SESSION = 86_400 * 7 // 5
 
 def fill(apps: Any, schema_editor: Any) -> None:
     from apps.engine.language import read_strategy
-    from apps.engine import structure_hash
 
     records = apps.get_model("backtests", "TrialRecord").objects
     records.filter(days=None).update(days=(F("end") - F("start")) / SECONDS_A_SESSION)
@@ -30,7 +29,7 @@ def fill(apps: Any, schema_editor: Any) -> None:
             if backtest := backtests.get(row.backtest_id):
                 row.original = _original_of(backtest.algorithm_id, sources)
                 if strategy := read_strategy(backtest.configuration).strategy:
-                    row.structure = structure_hash(strategy)
+                    row.structure = strategy.structure_hash
         records.bulk_update(batch, ["original", "structure"])
 
 

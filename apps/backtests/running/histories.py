@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from apps.core.times import day_in_india, midnight
-from apps.engine import CLOSE_DAYS, UNDERLYING_DAYS, EngineError, History, Note, may_be_locked
+from apps.engine import EngineError, History, Note
 from apps.engine.candles import DAY, TIMEFRAMES, Candles, CandleTable, Symbol, start_of_block
 from apps.market.candles import (
     AdjustedCandles,
@@ -39,7 +39,7 @@ def load_histories(
     start: int,
     end: int,
     max_bars: int,
-    on_progress: Callable[[float], None],
+    on_progress: Callable[[float], None] = lambda done: None,
 ) -> list[History]:
     """Return the histories in the order of the symbols, which is also their trading order (engine
     rule 2).
@@ -154,7 +154,7 @@ def underlying_candles(rules: MarketRules, symbol: str, *, start: int, end: int)
     underlying, timeframe = rules.margin_underlying(symbol), rules.strategy.basicInfo.timeframe
     if underlying is None:
         return None
-    since = start - UNDERLYING_DAYS * DAY - TIMEFRAMES[timeframe]
+    since = start - History.UNDERLYING_DAYS * DAY - TIMEFRAMES[timeframe]
     return read_bars(underlying, timeframe, start=since, end=end)
 
 
@@ -164,6 +164,8 @@ def official_days(history: History, timeframe: str, *, start: int, end: int) -> 
     """
     if TIMEFRAMES[timeframe] >= DAY:
         return None
-    if not may_be_locked(history.contract, timeframe, history.candles):
+    if not history.may_be_locked(timeframe):
         return None
-    return read_adjusted(history.symbol, "1d", start=start - CLOSE_DAYS * DAY, end=end).candles
+    return read_adjusted(
+        history.symbol, "1d", start=start - History.CLOSE_DAYS * DAY, end=end
+    ).candles

@@ -29,11 +29,9 @@ from apps.engine.results import (
     Excursions,
     FillQuality,
     ReceiptNote,
+    ResultData,
     curve_blocks,
     curve_points,
-    daily_returns,
-    day_ends,
-    trade_breakdowns,
     trade_dicts,
 )
 
@@ -118,9 +116,7 @@ def save_result(
     study_chart: Mapping[str, object] | None = None,
 ) -> None:
     """Write the result, once: the database refuses a second one. `curve` has CURVE records."""
-    groups = trade_breakdowns(
-        trades.records, curve, symbols=backtest.symbols, capital=float(backtest.initial_capital)
-    )
+    result = ResultData(trades.records, curve, float(backtest.initial_capital))
     _insert(
         queries.INSERT_RESULT,
         [
@@ -128,7 +124,7 @@ def save_result(
                 backtest.pk,
                 len(trades.records),
                 pack_array(curve),
-                json.dumps(groups),
+                json.dumps(result.breakdowns(backtest.symbols)),
                 json.dumps([series._asdict() for series in candle_series]),
                 study_chart and json.dumps(study_chart),
             )
@@ -282,11 +278,8 @@ def _returns_of(algorithm_id: str, steps: Mapping[str, Any]) -> BacktestedReturn
     backtest = completed.order_by("-completed_at", "-pk").first()
     if backtest is None:
         return None
-    curve = load_curve(backtest)
-    ends = day_ends(np.ascontiguousarray(curve["time"]))
-    equity = np.ascontiguousarray(curve["equity"])
-    returns = daily_returns(equity, ends, float(backtest.initial_capital))
-    return BacktestedReturns(backtest.pk, returns, backtest.seed)
+    result = ResultData(np.empty(0, TRADE), load_curve(backtest), float(backtest.initial_capital))
+    return BacktestedReturns(backtest.pk, result.daily, backtest.seed)
 
 
 def load_breakdowns(backtest: Backtest) -> dict[str, list[dict[str, object]]] | None:
@@ -302,7 +295,7 @@ def engine_notes(backtest: Backtest) -> list[ReceiptNote]:
     """Return what is known today of the engine that made the result; none before there is one."""
     if backtest.receipt is None:
         return []
-    notes = notes_on_engine(backtest.receipt["engineVersion"], backtest.configuration)
+    notes = notes_on_engine(backtest.configuration, backtest.receipt["engineVersion"])
     return [note.to_wire() for note in notes]
 
 

@@ -22,14 +22,9 @@ from apps.engine import SimulationInput, SimulationResult, hash_of
 from apps.engine.language import parse
 from apps.engine.results import Array
 from apps.engine.studies import (
-    MonteCarlo,
-    MonteCarloConfig,
-    Optimisation,
-    OptimizationConfig,
     Study,
-    WalkForward,
-    WalkForwardConfig,
     parse_config,
+    prepare_study,
 )
 from apps.market.candles import SessionCoverage
 from apps.market.rulebook import MarketRules
@@ -90,7 +85,7 @@ class BacktestOutput:
 def load_inputs(
     backtest: Backtest,
     steps: Mapping[str, Any],
-    on_progress: Callable[[float], None],
+    on_progress: Callable[[float], None] = lambda done: None,
 ) -> SimulationInput:
     """Return the input for simulating steps over the range of a backtest. Raises EngineError."""
     rules = market_rules_for(backtest, steps)
@@ -127,19 +122,11 @@ def study_of(
 ) -> Study:
     """Set up the study of the backtest.
 
-    `report` gets 0 from time to time; its exceptions end the work. A Monte Carlo is simulated here.
-    Raises EngineError.
+    `report` gets 0 from time to time; its exceptions end the work. Raises EngineError.
     """
 
     def keep_alive(done: float) -> None:
         report(0.0)
 
     config = parse_config(STUDY_FIELDS[BacktestKind(backtest.kind)].model, backtest.study or {})
-    match config:
-        case WalkForwardConfig():
-            return WalkForward.prepare(inputs, config, on_progress=keep_alive)
-        case OptimizationConfig():
-            return Optimisation.prepare(inputs, config, on_progress=keep_alive)
-        case MonteCarloConfig():
-            result = inputs.simulate(keep_alive)
-            return MonteCarlo(config, result, inputs.capital, inputs.seed)
+    return prepare_study(config, inputs, on_progress=keep_alive)

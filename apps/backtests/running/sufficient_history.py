@@ -13,8 +13,8 @@ from apps.backtests.running.submissions import DateRange
 from apps.core.errors import Code, ServiceError
 from apps.engine import LEAST_BARS
 from apps.engine.language import AlignedCandles, Strategy
-from apps.engine.results import METRICS, SESSIONS_A_YEAR, WEEKS_A_YEAR, least_dates
-from apps.engine.studies import WalkForwardConfig, sessions_needed
+from apps.engine.results import METRICS, least_dates
+from apps.engine.studies import WalkForwardConfig
 from apps.market.candles import (
     SessionCoverage,
     count_days,
@@ -175,9 +175,9 @@ def require_sessions(strategy: Strategy, date_range: DateRange, config: WalkForw
     """
     basic, fitting, least = strategy.basicInfo, METRICS[config.objective].annual, 1
     if fitting:
-        least = least_dates(WEEKS_A_YEAR if basic.timeframe == "1w" else SESSIONS_A_YEAR)
-    needed = sessions_needed(config.windows, config.trainRatio)
-    wanted = sessions_needed(config.windows, config.trainRatio, days=least)
+        least = least_dates(basic.timeframe)
+    needed = config.sessions_needed()
+    wanted = config.sessions_needed(days=least)
     sessions = count_days(
         basic.symbols, basic.timeframe, start=date_range.start, end=date_range.end, most=wanted
     )

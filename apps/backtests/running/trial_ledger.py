@@ -11,10 +11,10 @@ from django.db.models import Q, QuerySet
 from apps.algorithms.models import Algorithm
 from apps.backtests.models import Backtest, BacktestKind, TrialRecord
 from apps.backtests.running.simulating import BacktestOutput, TriedSets
-from apps.engine import configuration_hash, hash_of, structure_hash
+from apps.engine import hash_of
 from apps.engine.evidence import Trials
 from apps.engine.language import parse
-from apps.engine.results import ResultData, day_ends
+from apps.engine.results import ResultData
 from apps.engine.studies import Overfitting, applied
 
 
@@ -22,11 +22,12 @@ def record_trials(backtest: Backtest, output: BacktestOutput, *, now: datetime) 
     """Record the trials of a backtest or a study, in the transaction that completes it; a
     repetition over the same range updates the same row.
     """
-    sets = output.sets or _alone(backtest, output)
+    data = ResultData(output.result.trades, output.result.curve, float(backtest.initial_capital))
+    sets = output.sets or _alone(data)
     latest = {
-        "structure": structure_hash(parse(backtest.configuration)),
+        "structure": parse(backtest.configuration).structure_hash,
         "original": Algorithm.objects.original_of(backtest.algorithm_id),
-        "days": len(day_ends(output.result.curve["time"])),
+        "days": len(data.ends),
         **_selection(backtest, output.study_results or {}),
     }
     TrialRecord.objects.update_or_create(
@@ -120,15 +121,14 @@ def _selection(backtest: Backtest, study: Mapping[str, Any]) -> dict[str, object
         return {}
     chosen = (applied(backtest.configuration, row["parameters"]) for row in study["ranking"])
     return {
-        "selected": [configuration_hash(parse(steps)) for steps in chosen],
+        "selected": [parse(steps).hash for steps in chosen],
         "overfitting": study["overfitting"],
     }
 
 
-def _alone(backtest: Backtest, output: BacktestOutput) -> TriedSets:
+def _alone(data: ResultData) -> TriedSets:
     """Return the single configuration of a plain backtest, or of a Monte Carlo."""
-    result = output.result
-    ratio = ResultData(result.trades, result.curve, float(backtest.initial_capital)).sharpe
+    ratio = data.sharpe
     return TriedSets(1, np.array([] if ratio is None else [ratio], np.float64))
 
 

@@ -6,15 +6,9 @@ Other apps import only these names. Modules that load the compiler are imported 
 from typing import TYPE_CHECKING
 
 from apps.engine.evidence.charges_as_of import charges_as_of_section
-from apps.engine.evidence.figures import (
-    ChargesAsOfFigures,
-    CostsFigures,
-    EvidenceSections,
-    LookAheadCertificate,
-)
+from apps.engine.evidence.figures import EvidenceSections, LookAheadCertificate
 from apps.engine.evidence.resampling import growth_band
-from apps.engine.evidence.sections import CheckStatus, EvidenceSection, section_json
-from apps.engine.evidence.traded_fills import traded_fills_of
+from apps.engine.evidence.sections import CheckStatus
 from apps.engine.lazy import lazy_names
 
 if TYPE_CHECKING:
@@ -32,11 +26,8 @@ else:
     )
 
 __all__ = [
-    "ChargesAsOfFigures",
     "CheckStatus",
-    "CostsFigures",
     "EvidenceInput",
-    "EvidenceSection",
     "EvidenceSections",
     "JoinedTests",
     "LookAheadCertificate",
@@ -45,6 +36,4 @@ __all__ = [
     "evidence_document",
     "growth_band",
     "look_ahead_of",
-    "section_json",
-    "traded_fills_of",
 ]

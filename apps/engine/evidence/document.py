@@ -12,7 +12,7 @@ from apps.engine.evidence.inputs import EvidenceInput
 from apps.engine.evidence.look_ahead import LOOK_AHEAD, look_ahead_section
 from apps.engine.evidence.multiple_testing import MULTIPLE_TESTING, multiple_testing_section
 from apps.engine.evidence.regimes import REGIMES, regimes_section
-from apps.engine.evidence.sections import CheckStatus, EvidenceCheck, EvidenceSection, section_json
+from apps.engine.evidence.sections import CheckStatus, EvidenceCheck, EvidenceSection
 from apps.engine.evidence.sensitivity import SENSITIVITY, sensitivity_section
 from apps.engine.evidence.significance import SIGNIFICANCE, significance_section
 from apps.engine.evidence.timing import TIMING, timing_section
@@ -93,5 +93,5 @@ def evidence_document(evidence: EvidenceInput, *, not_judged: str = "") -> dict[
             {"name": check.name, "status": check.status.value, "reason": check.reason}
             for check in verdict.checks
         ],
-        "sections": {section.name: section_json(section) for section in sections},
+        "sections": {section.name: section.as_json() for section in sections},
     }

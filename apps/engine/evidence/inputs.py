@@ -11,6 +11,7 @@ import numpy as np
 
 from apps.engine.candles.candles import Candles
 from apps.engine.errors import EngineError
+from apps.engine.evidence.traded_fills import traded_fills_of
 from apps.engine.kernel.codes import AT_LIMIT
 from apps.engine.kernel.records import Array
 from apps.engine.language.strategy import Strategy
@@ -185,6 +186,11 @@ class EvidenceInput:
         if simulation.trades.tobytes() != self.trades.tobytes():
             raise HistoryChanged
         return simulation.fills
+
+    @property
+    def traded_fills(self) -> Array:
+        """The fills as TRADED_FILL records."""
+        return traded_fills_of(self.fills, self.data.contracts)
 
     def simulate(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Generic, TypeVar, cast
+from typing import Generic, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,14 +52,13 @@ class EvidenceSection(Generic[SectionFigures]):
     not_looked_at: Sequence[str]
     check: EvidenceCheck | None = None
 
-
-def section_json(section: EvidenceSection[Any]) -> dict[str, object]:
-    """Return a section in wire form, under its name."""
-    return {
-        "sentence": section.sentence,
-        "figures": dict(section.figures),
-        "notLookedAt": list(section.not_looked_at),
-    }
+    def as_json(self) -> dict[str, object]:
+        """Return the section in wire form, under its name."""
+        return {
+            "sentence": self.sentence,
+            "figures": dict(self.figures),
+            "notLookedAt": list(self.not_looked_at),
+        }
 
 
 def graded(value: float | None, passes_from: float, doubt_from: float) -> CheckStatus:

@@ -6,6 +6,7 @@ requests, the engine runs them, and their JSON schema is the documentation.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import inf
@@ -16,6 +17,7 @@ from pydantic import ConfigDict, Field, ValidationError
 from apps.engine.candles.candles import DAY, TIMEFRAMES, WARMUP_BARS
 from apps.engine.candles.symbols import Symbol
 from apps.engine.errors import FieldError, IncompleteStrategy, InvalidStrategy
+from apps.engine.hashes import hash_of
 from apps.engine.indicators.catalogue import CATALOGUE
 from apps.engine.indicators.indicator import HIGHER_TIMEFRAMES, OVERSHOOTING, UNBOUNDED, Range
 from apps.engine.indicators.patterns import PATTERNS
@@ -58,6 +60,9 @@ from apps.engine.language.steps import (
 from apps.engine.language.validation_errors import MOST_ERRORS, field_errors
 from apps.engine.units import rupees_text
 
+# Keys of the steps that hold traded symbols and names.
+_LABELS: Final = frozenset({"symbols", "exchange", "strategyType", "name"})
+_DIGITS: Final = re.compile("[0-9]+")
 BEFORE_THE_CLOSE: Final = 15 * 60
 """Seconds before the session's close at which positions are squared off, unless said (rule 9)."""
 
@@ -117,6 +122,18 @@ class Strategy(StrictModel):
             target.atrPeriod if isinstance(target, AtrTarget) else 0,
             trail.atrPeriod if isinstance(trail, AtrTrail) and trail.enabled else 0,
         )
+
+    @property
+    def hash(self) -> str:
+        """The SHA-256, in hex, that identifies equal configurations."""
+        return hash_of(self.model_dump(mode="json", exclude_none=True))
+
+    @property
+    def structure_hash(self) -> str:
+        """The SHA-256, in hex, that identifies configurations that differ only in numbers, symbols
+        and labels; times and timeframes count as numbers.
+        """
+        return hash_of(_without_numbers(self.model_dump(mode="json", exclude_none=True)))
 
     @property
     def warmup_bars(self) -> int:
@@ -465,6 +482,21 @@ def _at(steps: Mapping[str, object], *path: str) -> object:
     for name in path:
         value = value.get(name) if isinstance(value, Mapping) else None
     return value
+
+
+def _without_numbers(value: object) -> object:
+    """Return JSON without false and empty values either, so that a new field changes no hash."""
+    match value:
+        case dict():
+            parts = {
+                key: _without_numbers(part) for key, part in value.items() if key not in _LABELS
+            }
+            return {key: part for key, part in parts.items() if part}
+        case list():
+            return [part for part in map(_without_numbers, value) if part]
+        case str():
+            return _DIGITS.sub("0", value)
+    return value is True
 
 
 def needs(strategy: Strategy) -> Warmups:

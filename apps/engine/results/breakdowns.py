@@ -19,7 +19,7 @@ from typing_extensions import TypedDict
 from apps.engine.candles.candles import DAY, IST, ist_day
 from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.kernel.records import Array
-from apps.engine.results.equity import day_ends
+from apps.engine.results.equity import Curve, day_ends
 from apps.engine.results.trade_figures import SECONDS_AN_HOUR, net_profits, trade_returns
 from apps.engine.units import Unit, each_rounded
 
@@ -97,7 +97,7 @@ class Breakdowns(TypedDict):
 
 
 def trade_breakdowns(
-    trades: Array, curve: Array, *, symbols: Sequence[str], capital: float
+    trades: Array, curve: Curve, *, symbols: Sequence[str], capital: float
 ) -> Breakdowns:
     """Return the trades by symbol, side, reason of exit, weekday of entry, and period.
 
@@ -171,7 +171,7 @@ class _Days(NamedTuple):
     of_exit: NDArray[np.intp]
 
 
-def _days(trades: Array, curve: Array) -> _Days:
+def _days(trades: Array, curve: Curve) -> _Days:
     ends = day_ends(curve["time"])
     number = ist_day(curve["time"][ends]).astype(np.int64)
     of_exit = np.searchsorted(number, ist_day(trades["exit_time"]))

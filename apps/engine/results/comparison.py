@@ -56,25 +56,32 @@ class PairedReturns(NamedTuple):
             return 1
         return 0 if self.probability <= 1 - SURE else None
 
+    @property
+    def paths(self) -> int:
+        """The number of resampled histories."""
+        return PATHS
 
-def compare_returns(
-    curves: tuple[Array, Array], capitals: tuple[float, float], *, seed: int
-) -> PairedReturns | None:
-    """Compare two curves (CURVE records); None with fewer common days than LEAST_COMMON_DAYS."""
-    (days, returns), (other_days, other_returns) = (
-        _returns_by_day(curve, capital) for curve, capital in zip(curves, capitals, strict=True)
-    )
-    common, rows, other_rows = np.intersect1d(days, other_days, return_indices=True)
-    if len(common) < LEAST_COMMON_DAYS:
-        return None
-    pair = np.stack([returns[rows], other_returns[other_rows]])
-    means, ratios = _resampled(pair, np.random.default_rng(seed))
-    return PairedReturns(
-        days=len(common),
-        mean_return=_interval(float(pair[1].mean() - pair[0].mean()), means),
-        sharpe_ratio=_interval(_difference(*map(sharpe_ratio, pair)), ratios),
-        probability=float((means > 0).mean() + (means == 0).mean() / 2),
-    )
+    @classmethod
+    def of(
+        cls, curves: tuple[Array, Array], capitals: tuple[float, float], *, seed: int
+    ) -> PairedReturns | None:
+        """Compare two curves (CURVE records); None with fewer common days than
+        LEAST_COMMON_DAYS.
+        """
+        (days, returns), (other_days, other_returns) = (
+            _returns_by_day(curve, capital) for curve, capital in zip(curves, capitals, strict=True)
+        )
+        common, rows, other_rows = np.intersect1d(days, other_days, return_indices=True)
+        if len(common) < LEAST_COMMON_DAYS:
+            return None
+        pair = np.stack([returns[rows], other_returns[other_rows]])
+        means, ratios = _resampled(pair, np.random.default_rng(seed))
+        return cls(
+            days=len(common),
+            mean_return=_interval(float(pair[1].mean() - pair[0].mean()), means),
+            sharpe_ratio=_interval(_difference(*map(sharpe_ratio, pair)), ratios),
+            probability=float((means > 0).mean() + (means == 0).mean() / 2),
+        )
 
 
 def stationary_bootstrap(days: int, paths: int, random: np.random.Generator) -> NDArray[np.intp]:

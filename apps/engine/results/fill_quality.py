@@ -52,6 +52,15 @@ class FillQuality(NamedTuple):
     exit_delay_minutes: Floats
     exit_volume: Floats
 
+    @classmethod
+    def unknown(cls, count: int) -> FillQuality:
+        """Return unknown columns for this many trades."""
+        return cls(*(np.full(count, np.nan) for _ in cls._fields))
+
+    def entry_shares(self, quantity: Floats) -> Floats:
+        """Return the quantities as fractions of the volume at the entries; NaN without volume."""
+        return volume_shares(quantity, self.entry_volume)
+
     def of(self, rows: slice | NDArray[np.intp]) -> FillQuality:
         """Return the columns of some of the trades."""
         return FillQuality(*(column[rows] for column in self))
@@ -64,16 +73,11 @@ def fill_quality_of(
     known = [_of_symbol(symbol, calendars[symbol.symbol], timeframe) for symbol in by_symbol]
     if len(known) == 1:
         return known[0]
-    quality = unknown_fill_quality(sum(len(symbol.rows) for symbol in by_symbol))
+    quality = FillQuality.unknown(sum(len(symbol.rows) for symbol in by_symbol))
     for symbol, of_symbol in zip(by_symbol, known, strict=True):
         for column, values in zip(quality, of_symbol, strict=True):
             column[symbol.rows] = values
     return quality
-
-
-def unknown_fill_quality(count: int) -> FillQuality:
-    """Return unknown columns for this many trades."""
-    return FillQuality(*(np.full(count, np.nan) for _ in FillQuality._fields))
 
 
 def volume_shares(quantity: Floats, volume: Floats) -> Floats:

@@ -12,11 +12,21 @@ from apps.engine.candles.candles import Candles, ist_day
 from apps.engine.kernel.records import Array
 from apps.engine.lazy import lazy
 from apps.engine.results.benchmark import beta, buy_and_hold
+from apps.engine.results.breakdowns import (
+    Bin,
+    BreakdownRow,
+    Breakdowns,
+    by_hour,
+    return_histogram,
+    trade_breakdowns,
+)
 from apps.engine.results.drawdowns import (
+    DrawdownEpisode,
     DrawdownEpisodes,
     drawdown_episodes,
     drawdowns,
     largest_falls,
+    worst_drawdowns,
 )
 from apps.engine.results.equity import (
     Curve,
@@ -27,7 +37,12 @@ from apps.engine.results.equity import (
     years_held,
 )
 from apps.engine.results.excursions import Excursions, excursions_of
-from apps.engine.results.sharpe import SharpeEstimate, sharpe_estimate, sharpe_ratio
+from apps.engine.results.sharpe import (
+    SharpeEstimate,
+    rolling_sharpe_ratio,
+    sharpe_estimate,
+    sharpe_ratio,
+)
 from apps.engine.results.trade_bars import SymbolTrades, late_square_offs, trades_by_symbol
 from apps.engine.results.trade_figures import (
     exposed_percent,
@@ -219,6 +234,26 @@ class ResultData:
     @lazy
     def beta(self) -> float | None:
         return None if self.return_pairs is None else beta(*self.return_pairs)
+
+    def rolling_sharpe_ratio(self, window: int) -> Floats:
+        """Return the annual ratio over the last `window` days of each day, NaN before."""
+        return rolling_sharpe_ratio(self.daily, window, self.periods_a_year)
+
+    def worst_drawdowns(self, count: int) -> list[DrawdownEpisode]:
+        return worst_drawdowns(self.closes, self.dates, count)
+
+    def return_histogram(self) -> list[Bin]:
+        return return_histogram(self.trades)
+
+    def by_hour(self) -> list[BreakdownRow]:
+        """Return the trades by the hour of the entry."""
+        return by_hour(self.trades)
+
+    def breakdowns(self, symbols: Sequence[str]) -> Breakdowns:
+        """Return the trades by common features and periods; the symbols are in the order of the
+        simulation.
+        """
+        return trade_breakdowns(self.trades, self.curve, symbols=symbols, capital=self.capital)
 
     @lazy
     def _day_ends(self) -> NDArray[np.int64]:

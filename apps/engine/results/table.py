@@ -67,8 +67,9 @@ class Metric(NamedTuple):
         return rounded(value, RUPEES) if self.unit == RUPEES and value is not None else value
 
 
-def least_dates(periods: int) -> int:
-    """Return the dates with a row that an annual figure needs, with `periods` of them a year."""
+def least_dates(timeframe: str) -> int:
+    """Return the dates with a row that an annual figure of the timeframe needs."""
+    periods = equity.WEEKS_A_YEAR if timeframe == "1w" else equity.SESSIONS_A_YEAR
     return ceil(LEAST_DAYS / equity.DAYS_A_YEAR * periods)
 
 
@@ -293,6 +294,11 @@ BENCHMARK: Final[Mapping[str, Metric]] = {
 }  # fmt: skip
 """Beside buying and holding, without charges, by daily returns."""
 
+METRIC_GROUPS: Final[Mapping[str, Mapping[str, Metric]]] = {
+    "Trades": TRADES,
+    "Equity": EQUITY,
+    "Benchmark": BENCHMARK,
+}
 METRICS: Final[Mapping[str, Metric]] = {**TRADES, **EQUITY, **BENCHMARK}
 """Every figure that is a number, by its name on the wire, in the order of the wire."""
 

@@ -16,7 +16,7 @@ from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.kernel.records import Array
 from apps.engine.results.drawdowns import drawdowns
 from apps.engine.results.excursions import Excursions
-from apps.engine.results.fill_quality import FillQuality, unknown_fill_quality, volume_shares
+from apps.engine.results.fill_quality import FillQuality, volume_shares
 from apps.engine.results.trade_figures import net_profits, trade_returns
 from apps.engine.units import Unit, all_rounded
 
@@ -35,7 +35,7 @@ def trade_dicts(
     `fills`; the shares of volumes are percent.
     """
     adverse, favorable = excursions or (None, None)
-    fills = fills or unknown_fill_quality(len(trades))
+    fills = fills or FillQuality.unknown(len(trades))
     entry_share = volume_shares(trades["quantity"], fills.entry_volume) * 100
     exit_share = volume_shares(trades["quantity"], fills.exit_volume) * 100
     columns = {

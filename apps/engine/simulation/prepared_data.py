@@ -13,12 +13,7 @@ from apps.engine.signals.required_inputs import RequiredInputs
 from apps.engine.signals.signals import SignalMask
 from apps.engine.simulation.market import JoinedMarket, combine_signals, join
 from apps.engine.simulation.plan import Contract, ranges_asked
-from apps.engine.simulation.timeline import (
-    History,
-    SymbolSeries,
-    signals_of_series,
-    symbol_series_of,
-)
+from apps.engine.simulation.timeline import History, SymbolSeries, signals_of_series
 
 
 class PreparedData(NamedTuple):
@@ -97,7 +92,7 @@ def prepare_data(
     """
     all_series = []
     for history in histories:
-        all_series.append(symbol_series_of(strategy, history, start, end))
+        all_series.append(SymbolSeries.of(strategy, history, start, end))
         report(0.0)
     share = cache_bytes // (len(all_series) + (len(all_series) > 1))
     caches = [ColumnCache(share) for _ in all_series]

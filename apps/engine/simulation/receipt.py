@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from hashlib import sha256
@@ -15,6 +13,7 @@ from numpy.typing import NDArray
 
 from apps.engine.candles.candles import Candles, calendar_month, ist_day
 from apps.engine.candles.symbols import Symbol
+from apps.engine.hashes import hash_of
 from apps.engine.indicators.series import OWN_CANDLES, CandleSource
 from apps.engine.kernel.codes import BY_EXPIRY, BY_EXPIRY_CLOSE
 from apps.engine.kernel.records import ENGINE_VERSION, Array
@@ -32,11 +31,8 @@ if TYPE_CHECKING:  # only for types: readers of results need no compiler
 _HEX_DIGITS_OF_A_MONTH: Final = 16
 # Engines before this version lost the trail of a position that met nothing for 64 candles.
 _FIRST_WITH_WHOLE_TRAILS: Final = 13
-UNTOLD_ENGINE_VERSION: Final = 12
-"""That of release 1.0, whose results of studies do not tell it where an algorithm keeps them."""
-# Keys of the steps that hold traded symbols and names.
-_LABELS: Final = frozenset({"symbols", "exchange", "strategyType", "name"})
-_DIGITS: Final = re.compile("[0-9]+")
+# The version of release 1.0, whose results of studies do not tell it where an algorithm keeps them.
+_VERSION_OF_RELEASE_1: Final = 12
 
 
 def rule_columns(all_series: Sequence[SymbolSeries]) -> Iterator[NDArray[Any]]:
@@ -75,7 +71,7 @@ def receipt(
     columns = rule_columns(data.all_series)
     return SimulationReceipt(
         engineVersion=ENGINE_VERSION,
-        configuration=configuration_hash(strategy),
+        configuration=strategy.hash,
         candles=hash_of(candle_series),
         rulebook=hash_of([schedule, contracts, _hash_columns(columns)]),
         start=data.start,
@@ -126,38 +122,6 @@ def _hash_months(candles: Candles) -> dict[str, str]:
     }
 
 
-def configuration_hash(strategy: Strategy) -> str:
-    """Return the SHA-256, in hex, that identifies equal configurations."""
-    return hash_of(strategy.model_dump(mode="json", exclude_none=True))
-
-
-def structure_hash(strategy: Strategy) -> str:
-    """Return the SHA-256, in hex, that identifies configurations that differ only in numbers,
-    symbols and labels; times and timeframes count as numbers.
-    """
-    return hash_of(_without_numbers(strategy.model_dump(mode="json", exclude_none=True)))
-
-
-def _without_numbers(value: object) -> object:
-    """Return JSON without false and empty values either, so that a new field changes no hash."""
-    match value:
-        case dict():
-            parts = {
-                key: _without_numbers(part) for key, part in value.items() if key not in _LABELS
-            }
-            return {key: part for key, part in parts.items() if part}
-        case list():
-            return [part for part in map(_without_numbers, value) if part]
-        case str():
-            return _DIGITS.sub("0", value)
-    return value is True
-
-
-def hash_of(value: object) -> str:
-    """Return the SHA-256, in hex, of the value's canonical JSON: sorted keys, no blanks."""
-    return sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
-
-
 def _hash_columns(columns: Iterable[NDArray[Any]]) -> str:
     """Return the hash of each column's length and bytes. Any: numbers of every kind."""
     digest = sha256()
@@ -203,8 +167,9 @@ def notes_on(
     return notes
 
 
-def notes_on_engine(version: int, steps: Mapping[str, Any]) -> list[Note]:
-    """Return known defects of results by this engine version with these steps.
+def notes_on_engine(steps: Mapping[str, Any], version: int = _VERSION_OF_RELEASE_1) -> list[Note]:
+    """Return known defects of results with these steps by an engine version, by default the one of
+    release 1.0.
 
     Any: steps as stored.
     """

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,11 +23,9 @@ from apps.engine.results.wire_receipt import ReceiptNote
 from apps.engine.signals.columns import Arrays, ColumnCache, SymbolBars
 from apps.engine.signals.required_inputs import RequiredInputs
 from apps.engine.signals.signals import NO_RANGES, SignalMask, atr_columns, signals_of
-from apps.engine.simulation.circuits import circuit_flags, with_circuits
+from apps.engine.simulation.circuits import CLOSE_DAYS, circuit_flags, may_be_locked, with_circuits
 from apps.engine.simulation.plan import Contract, ranges_asked, square_off_flags
 
-UNDERLYING_DAYS: Final = 7
-"""A close of the underlying that is older is not its last price."""
 CLOSES: Final = np.array([0, EXIT_SHORT, EXIT_LONG, 0], np.uint8)
 """By the bits of an entry that is none: what it closes as an opposite signal; of both, nothing."""
 
@@ -81,6 +79,10 @@ class History:
     all there are. `other_symbols` are the ones symbols that it reads.
     """
 
+    # The age of the closes that limit prices, and that of closes of an underlying, in days.
+    CLOSE_DAYS: ClassVar = CLOSE_DAYS
+    UNDERLYING_DAYS: ClassVar = 7
+
     symbol: str
     candles: Candles
     sessions: Sessions | None = None
@@ -93,6 +95,10 @@ class History:
     expiry_notes: tuple[Note, ...] = ()
     higher_timeframes: Mapping[str, Candles] = field(default_factory=dict)
     other_symbols: Sequence[OtherSymbol] = ()
+
+    def may_be_locked(self, timeframe: str) -> bool:
+        """Return whether a price in the timeframe may be locked at a limit of its day (rule 22)."""
+        return may_be_locked(self.contract, timeframe, self.candles)
 
 
 class SymbolSeries(NamedTuple):
@@ -126,58 +132,58 @@ class SymbolSeries(NamedTuple):
         """The bars as conditions read them."""
         return SymbolBars(self.used, self.aligned, self.sessions)
 
+    @classmethod
+    def of(cls, strategy: Strategy, history: History, start: int, end: int) -> SymbolSeries:
+        """Return the bars with start <= time < end, without those after the contract's last session
+        (rule 13), and without those outside of sessions unless the strategy includes them (rule 9).
+        Raises InsufficientBars if none is left.
+        """
+        timeframe, contract = strategy.basicInfo.timeframe, history.contract
+        after_expiry = 0
+        if contract.ends is not None and contract.ends < end:
+            after_expiry = len(history.candles.between(max(start, contract.ends), end))
+            end = contract.ends
+        inside = in_session(history.candles.time, timeframe, history.sessions)
+        outside = history.candles.time[~inside]
+        tradable = history.candles
+        if not strategy.executionSettings.includeOutOfSession:
+            tradable = tradable.select(inside)
+        used = _used(tradable, timeframe, start, end)
+        candles = used.between(start, end)
+        if not len(candles):
+            raise InsufficientBars(history.symbol, held=0, needed=LEAST_BARS)
+        flags = with_circuits(
+            square_off_flags(strategy, history.symbol, candles, history.sessions, contract),
+            circuit_flags(
+                contract,
+                timeframe,
+                used,
+                first=len(used) - len(candles),
+                days=history.days,
+            ),
+        )
+        aligned = _aligned(strategy, history, used, start)
+        out_of_session = int(np.count_nonzero((outside >= start) & (outside < end)))
+        return cls(
+            history.symbol,
+            used,
+            candles,
+            flags,
+            aligned,
+            history.sessions,
+            *_month_sessions(strategy, history, candles),
+            out_of_session,
+            after_expiry,
+            short_margins_of(strategy, contract, candles, history.underlying),
+            candles.volume if strategy.executionSettings.maxVolumeShare else NO_VOLUME,
+        )
+
 
 class SymbolSignals(NamedTuple):
     """Signal bits and average true ranges of a strategy, at each bar of a symbol."""
 
     signals: SignalMask
     ranges: NDArray[np.float64]
-
-
-def symbol_series_of(strategy: Strategy, history: History, start: int, end: int) -> SymbolSeries:
-    """Return the bars with start <= time < end, without those after the contract's last session
-    (rule 13), and without those outside of sessions unless the strategy includes them (rule 9).
-    Raises InsufficientBars if none is left.
-    """
-    timeframe, contract = strategy.basicInfo.timeframe, history.contract
-    after_expiry = 0
-    if contract.ends is not None and contract.ends < end:
-        after_expiry = len(history.candles.between(max(start, contract.ends), end))
-        end = contract.ends
-    inside = in_session(history.candles.time, timeframe, history.sessions)
-    outside = history.candles.time[~inside]
-    tradable = history.candles
-    if not strategy.executionSettings.includeOutOfSession:
-        tradable = tradable.select(inside)
-    used = _used(tradable, timeframe, start, end)
-    candles = used.between(start, end)
-    if not len(candles):
-        raise InsufficientBars(history.symbol, held=0, needed=LEAST_BARS)
-    flags = with_circuits(
-        square_off_flags(strategy, history.symbol, candles, history.sessions, contract),
-        circuit_flags(
-            contract,
-            timeframe,
-            used,
-            first=len(used) - len(candles),
-            days=history.days,
-        ),
-    )
-    aligned = _aligned(strategy, history, used, start)
-    out_of_session = int(np.count_nonzero((outside >= start) & (outside < end)))
-    return SymbolSeries(
-        history.symbol,
-        used,
-        candles,
-        flags,
-        aligned,
-        history.sessions,
-        *_month_sessions(strategy, history, candles),
-        out_of_session,
-        after_expiry,
-        short_margins_of(strategy, contract, candles, history.underlying),
-        candles.volume if strategy.executionSettings.maxVolumeShare else NO_VOLUME,
-    )
 
 
 def short_margins_of(
@@ -193,7 +199,7 @@ def short_margins_of(
     if underlying is not None and len(underlying):
         ends = underlying.time + TIMEFRAMES[strategy.basicInfo.timeframe]
         last = np.searchsorted(ends, candles.time, side="right") - 1
-        known = (last >= 0) & (candles.time - ends[last] <= UNDERLYING_DAYS * DAY)
+        known = (last >= 0) & (candles.time - ends[last] <= History.UNDERLYING_DAYS * DAY)
         prices[known] = underlying.close[last[known]]
     margins: NDArray[np.float64] = fractions * prices
     return margins

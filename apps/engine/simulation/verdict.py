@@ -47,6 +47,7 @@ CERTAIN = (
 )
 UNCERTAIN = "not_traded"
 """One of the reasons that the result counted, and it does not say which."""
+OUTCOMES = (*CERTAIN, UNCERTAIN)
 
 _AT_AN_OPEN = frozenset(
     {"opposite_signal", "signal", "max_holding", "daily_loss_limit", "daily_profit_limit"}

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 from apps.engine.lazy import lazy_names
 from apps.engine.studies.configs import (
     MOST_SEED,
-    PERCENTILES,
-    SHOWN,
     Config,
     InvalidStudy,
     MonteCarloConfig,
@@ -25,23 +23,19 @@ from apps.engine.studies.figures import (
     WalkForwardResults,
 )
 from apps.engine.studies.grid import Grid, applied, search_errors, why_not_tried
-from apps.engine.studies.windows import TooFewSessions, sessions_needed
+from apps.engine.studies.windows import TooFewSessions
 
 if TYPE_CHECKING:
-    from apps.engine.studies.monte_carlo import MonteCarlo
-    from apps.engine.studies.optimise import Optimisation
     from apps.engine.studies.overfitting import Overfitting
+    from apps.engine.studies.preparation import prepare_study
     from apps.engine.studies.study import SHARE_OF_SCORES, Study, run_whole
-    from apps.engine.studies.walk_forward import WalkForward
 else:
     __getattr__ = lazy_names(
         __name__,
         {
-            "monte_carlo": ["MonteCarlo"],
-            "optimise": ["Optimisation"],
             "overfitting": ["Overfitting"],
+            "preparation": ["prepare_study"],
             "study": ["SHARE_OF_SCORES", "Study", "run_whole"],
-            "walk_forward": ["WalkForward"],
         },
     )
 
@@ -49,28 +43,23 @@ __all__ = [
     "FAN_PATHS",
     "FINDINGS",
     "MOST_SEED",
-    "PERCENTILES",
     "SHARE_OF_SCORES",
-    "SHOWN",
     "Config",
     "Grid",
     "InvalidStudy",
-    "MonteCarlo",
     "MonteCarloConfig",
     "MonteCarloResults",
-    "Optimisation",
     "OptimizationConfig",
     "OptimizationResults",
     "Overfitting",
     "Study",
     "TooFewSessions",
-    "WalkForward",
     "WalkForwardConfig",
     "WalkForwardResults",
     "applied",
     "parse_config",
+    "prepare_study",
     "run_whole",
     "search_errors",
-    "sessions_needed",
     "why_not_tried",
 ]

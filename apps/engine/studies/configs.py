@@ -23,6 +23,7 @@ from apps.engine.language.fields import (
 )
 from apps.engine.language.validation_errors import field_errors
 from apps.engine.results.table import METRICS
+from apps.engine.studies.windows import sessions_needed
 
 MOST_PARAMETERS = 10
 MOST_PARAMETER_VALUES = 10_000
@@ -143,6 +144,10 @@ class WalkForwardConfig(StrictModel):
     )
     parameters: ParameterList
     objective: Objective = _OBJECTIVE
+
+    def sessions_needed(self, *, days: int = 1) -> int:
+        """Return the least number of session days for testing on this many in each window."""
+        return sessions_needed(self.windows, self.trainRatio, days=days)
 
 
 class MonteCarloConfig(StrictModel):

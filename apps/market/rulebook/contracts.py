@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Final, NamedTuple
 
 from apps.core.times import day_in_india, day_number
-from apps.engine import NO_CHARGES, Contract, Note, Schedule
+from apps.engine import Contract, Note, Schedule
 from apps.engine.candles import Sessions, Symbol
 from apps.engine.language import Strategy
 from apps.market.rulebook.charges import ChargeBasis, charge_basis_of, schedule_of, unknown_items
@@ -88,7 +88,7 @@ class MarketRules:
     @property
     def schedule(self) -> Schedule:
         if self.strategy.executionSettings.charges == "none":
-            return NO_CHARGES
+            return ()
         return schedule_of(self.rule_set, map(self._charge_basis, self.facts))
 
     def segment(self, symbol: str) -> str:

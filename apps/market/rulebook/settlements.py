@@ -8,7 +8,7 @@ from math import nan
 from typing import Final
 
 from apps.core.times import day_in_india
-from apps.engine import LAST_CLOSE, Note, Settlement
+from apps.engine import Note, Settlement
 from apps.engine.candles import Symbol
 from apps.market.rulebook.charges import INTRINSIC_SINCE, ChargeBasis, exercise_tax_of
 from apps.market.rulebook.files.rows import ContractKind
@@ -73,7 +73,7 @@ def contract_end_of(
             f" {day}, is closed in it at the square-off time."
         )
         note = Note("physical_settlement_avoided", message)
-        return ContractEnd(closes, delivered=True, settlement=LAST_CLOSE, notes=(note,))
+        return ContractEnd(closes, delivered=True, settlement=Settlement(), notes=(note,))
     tax = 0.0 if basis is None else float(exercise_tax_of(rule_set, basis, day))
     if underlying is None:
         message = (

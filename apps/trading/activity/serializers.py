@@ -25,7 +25,7 @@ from apps.core.api.resources import (
 )
 from apps.core.times import INDIA
 from apps.engine.candles import InvalidSymbol, Symbol
-from apps.engine.results import CHARGE_KINDS, EXIT_REASONS, Unit, rounded
+from apps.engine.results import CHARGE_KINDS, EXIT_REASONS, Unit, round_for_wire
 from apps.symbols.serializers import SYMBOL
 from apps.trading.models import Intent, OrderStatus, Position, Trade
 
@@ -299,7 +299,7 @@ class ExecutedTradeSerializer(AnswerSerializer):
     )
 
     def to_representation(self, instance: Trade) -> dict[str, Any]:
-        percentage = rounded(instance.return_percentage, Unit.PERCENT)
+        percentage = round_for_wire(instance.return_percentage, Unit.PERCENT)
         return {**super().to_representation(instance), "returnPercentage": percentage}
 
 

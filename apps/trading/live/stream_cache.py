@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from apps.core.times import day_in_india
-from apps.engine import NEVER, UNDERLYING_DAYS, EngineError
+from apps.engine import NEVER, EngineError, History
 from apps.engine.candles import DAY, TIMEFRAMES, Candles, Sessions, Symbol
 from apps.engine.language import parse
 from apps.engine.live import (
@@ -238,7 +238,7 @@ def run_context_of(run: Run) -> RunContext:
 def _underlying(symbols: Sequence[str], row: BarSnapshot, slot: int, timeframe: str) -> Candles:
     """Return the last candles of an option's underlying that were complete when the row began."""
     symbol = underlying_of(Symbol.parse(symbols[slot]))
-    since = row.time - UNDERLYING_DAYS * DAY - TIMEFRAMES[timeframe]
+    since = row.time - History.UNDERLYING_DAYS * DAY - TIMEFRAMES[timeframe]
     return read_bars(symbol, timeframe, start=since, end=row.time)
 
 

@@ -10,8 +10,9 @@ from apps.engine.simulation.charges import NO_CHARGES
 from apps.engine.simulation.prepared_data import prepare_data
 from apps.engine.simulation.simulations import EVERY_ROW, ignore_progress
 from apps.engine.simulation.timeline import History
-from apps.engine.studies import Grid, Optimisation, OptimizationConfig, parse_config
+from apps.engine.studies import Grid, OptimizationConfig, parse_config
 from apps.engine.studies.grid_search import CACHE_BYTES, GridSearch, search_grid
+from apps.engine.studies.optimise import Optimisation
 from manage import OBJECTS_BETWEEN_COLLECTIONS
 from tests.benchmarks.peers.serve import Work, serve
 from tests.benchmarks.peers.with_ours import CAPITAL, history_of, strategy

@@ -8,7 +8,7 @@ from apps.accounts.models import User
 from apps.backtests.models import Backtest
 from apps.backtests.running import results
 from apps.engine.language import Change, step_changes, summarize
-from apps.engine.results import LEAST_COMMON_DAYS, METRICS, PATHS, PairedReturns, compare_returns
+from apps.engine.results import LEAST_COMMON_DAYS, METRICS, PairedReturns
 
 IdPair = tuple[str, str]
 
@@ -46,7 +46,7 @@ def compare_backtests(*, owner: User, ids: IdPair) -> BacktestComparison:
     first, second = (results.fetch_completed(owner=owner, backtest_id=pk) for pk in ids)
     curves = results.load_curve(first), results.load_curve(second)
     capitals = float(first.initial_capital), float(second.initial_capital)
-    returns = compare_returns(curves, capitals, seed=second.seed)
+    returns = PairedReturns.of(curves, capitals, seed=second.seed)
     return BacktestComparison(
         backtests=(first, second),
         metrics=paired_metrics(first, second.performance or {}),
@@ -72,7 +72,7 @@ def paired_metrics(first: Backtest, other: Mapping[str, Any]) -> tuple[MetricPai
 def _verdict(returns: PairedReturns | None) -> str:
     if returns is None:
         return f"Nothing can be said: they have fewer than {LEAST_COMMON_DAYS} days in common."
-    share = f"{returns.probability:.1%} of {PATHS:,} resampled histories"
+    share = f"{returns.probability:.1%} of {returns.paths:,} resampled histories"
     statement = f"The second one's mean daily return is higher in {share}"
     match returns.better:
         case None:

@@ -13,10 +13,9 @@ from apps.backtests.running import results, trial_ledger
 from apps.backtests.running.sample_notices import notice_on_histories
 from apps.backtests.running.simulating import load_inputs
 from apps.core.times import day_in_india
-from apps.engine import ignore_progress
 from apps.engine.candles import TIMEFRAMES, Candles
-from apps.engine.evidence import EvidenceInput, JoinedTests, evidence_document, traded_fills_of
-from apps.engine.results import Array, day_ends
+from apps.engine.evidence import EvidenceInput, JoinedTests, evidence_document
+from apps.engine.results import Array, ResultData
 from apps.engine.studies import applied
 from apps.market.candles import read_adjusted, stored_timeframes
 from apps.market.rulebook import expiry_days
@@ -27,14 +26,15 @@ def make_evidence(backtest: Backtest) -> tuple[dict[str, object], Array]:
     evidence = evidence_input(backtest)
     notice = notice_on_histories(evidence.inputs.histories)
     document = evidence_document(evidence, not_judged=notice)
-    return document, traded_fills_of(evidence.fills, evidence.data.contracts)
+    return document, evidence.traded_fills
 
 
 def evidence_input(backtest: Backtest) -> EvidenceInput:
     """Return the input of the sections. Raises EngineError."""
     *tested, steps = steps_of(backtest)
-    inputs = load_inputs(backtest, steps, ignore_progress)
+    inputs = load_inputs(backtest, steps)
     trades, curve = results.load_result(backtest)
+    days = len(ResultData(trades.records, curve, float(backtest.initial_capital)).ends)
     joined = None
     if backtest.kind == BacktestKind.WALK_FORWARD:
         inputs = replace(inputs, start=int(curve["time"][0]))  # after the first training
@@ -43,7 +43,7 @@ def evidence_input(backtest: Backtest) -> EvidenceInput:
         inputs,
         trades.records,
         curve,
-        trials=trial_ledger.trials_of(backtest, days=len(day_ends(curve["time"]))),
+        trials=trial_ledger.trials_of(backtest, days=days),
         finer=partial(_finer_candles, backtest),
         joined=joined,
         expiries={

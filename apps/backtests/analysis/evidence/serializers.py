@@ -18,13 +18,13 @@ from apps.core.api.resources import (
     StrictSerializer,
     example,
 )
-from apps.engine.evidence import CheckStatus, CostsFigures, EvidenceSections
+from apps.engine.evidence import CheckStatus, EvidenceSections
 
-_COSTS: Final = CostsFigures(
-    grossProfitAtSignalPrices=52_000,
-    slippage=4_000,
-    grossProfit=48_000,
-    chargesByKind={
+_COSTS: Final = {
+    "grossProfitAtSignalPrices": 52_000,
+    "slippage": 4_000,
+    "grossProfit": 48_000,
+    "chargesByKind": {
         "brokerage": 4_800,
         "transactionTax": 1_500,
         "exchangeFee": 450,
@@ -34,18 +34,18 @@ _COSTS: Final = CostsFigures(
         "gst": 945,
         "depositoryCharge": 0,
     },
-    charges=8_000,
-    netProfit=40_000,
-    costOfTrade={"rupees": 100, "basisPoints": 10},
-    breakEvenCostOfTrade={"rupees": 433.33, "basisPoints": 43.333},
-    netProfitAtCosts=[
+    "charges": 8_000,
+    "netProfit": 40_000,
+    "costOfTrade": {"rupees": 100, "basisPoints": 10},
+    "breakEvenCostOfTrade": {"rupees": 433.33, "basisPoints": 43.333},
+    "netProfitAtCosts": [
         {"factor": 0, "netProfit": 52_000},
         {"factor": 1, "netProfit": 40_000},
         {"factor": 2, "netProfit": 28_000},
     ],
-    tradesTurnedToLoss=9,
-    shareTurnedToLoss=0.075,
-)
+    "tradesTurnedToLoss": 9,
+    "shareTurnedToLoss": 0.075,
+}
 _SENTENCE: Final = "At twice the slippage and charges the result still makes money."
 
 

@@ -17,12 +17,7 @@ from apps.backtests.models import (
 from apps.backtests.running import queue, results
 from apps.core import jobs
 from apps.core.times import day_in_india, day_number
-from apps.engine.evidence import (
-    ChargesAsOfFigures,
-    EvidenceSection,
-    charges_as_of_section,
-    section_json,
-)
+from apps.engine.evidence import charges_as_of_section
 from apps.engine.language import parse
 from apps.market.services import market_rules_of
 
@@ -84,26 +79,19 @@ def dated_evidence(evidence: Evidence, *, as_of: date | None, now: datetime) -> 
     """Return the evidence with its trades charged by the rules of a date, by default today."""
     if evidence.document is None or evidence.fills is None:
         return RequestedEvidence(evidence, None)
-    section = _charges_as_of(
-        evidence.backtest, evidence.fills, as_of or day_in_india(int(now.timestamp()))
-    )
-    document = {**evidence.document}
-    document["sections"] = {**document["sections"], section.name: section_json(section)}
-    return RequestedEvidence(evidence, document)
-
-
-def _charges_as_of(
-    backtest: Backtest, fills: bytes | memoryview, day: date
-) -> EvidenceSection[ChargesAsOfFigures]:
+    backtest, day = evidence.backtest, as_of or day_in_india(int(now.timestamp()))
     rules = market_rules_of(parse(backtest.configuration), first=day, last=day)
-    return charges_as_of_section(
-        results.unpack_array(fills),
+    section = charges_as_of_section(
+        results.unpack_array(evidence.fills),
         rules.schedule,
         backtest.symbols,
         [rules.segment(symbol) for symbol in backtest.symbols],
         day=day_number(day),
         gross=float((backtest.performance or {})["grossProfit"]),
     )
+    document = {**evidence.document}
+    document["sections"] = {**document["sections"], section.name: section.as_json()}
+    return RequestedEvidence(evidence, document)
 
 
 def begin(backtest_id: str) -> Evidence | None:

@@ -23,7 +23,7 @@ from apps.backtests.analysis.explanation.services import ExplainedPosition, Expl
 from apps.backtests.serializers import BacktestSymbolField, RangeEndField, TradeSerializer
 from apps.backtests.serializers.examples import TRADE_EXAMPLE
 from apps.core.api.resources import ChoiceField, DocumentSerializer, StrictSerializer, example
-from apps.engine import CERTAIN, UNCERTAIN
+from apps.engine import OUTCOMES
 from apps.engine.candles import TIMEFRAMES
 from apps.engine.results import REJECTIONS, round_for_wire
 
@@ -39,9 +39,7 @@ class ExplainQuery(StrictSerializer):
 class ExplainedEntrySerializer(DocumentSerializer):
     """The reason for an entry at the candle, or against it."""
 
-    reason = ChoiceField(
-        choices=(*CERTAIN, UNCERTAIN), help_text="The outcome; `message` is the same in words."
-    )
+    reason = ChoiceField(choices=OUTCOMES, help_text="The outcome; `message` is the same in words.")
     message = CharField()
     side = ChoiceField(
         choices=EXPLAINED_SIDES, allow_null=True, help_text="Null without a signal of one side."

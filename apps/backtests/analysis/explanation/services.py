@@ -14,7 +14,7 @@ from apps.backtests.running import estimates, results
 from apps.backtests.running.histories import load_histories
 from apps.backtests.running.results import Trades
 from apps.core.errors import Code, ServiceError
-from apps.core.times import day_in_india
+from apps.core.times import day_in_india, moment, wire_time
 from apps.engine import (
     EngineError,
     Levels,
@@ -25,12 +25,10 @@ from apps.engine import (
     SymbolSeries,
     Verdict,
     held_at,
-    symbol_series_of,
     verdict,
 )
 from apps.engine.candles import TIMEFRAMES
 from apps.engine.language import Side, Strategy, parse
-from apps.engine.results import wire_times
 from apps.market.services import market_rules_of
 
 # The other kinds try many configurations, so their trades do not come from one.
@@ -165,9 +163,8 @@ def _read_candle(backtest: Backtest, symbol: str, at: int) -> _Candle:
         start=backtest.start,
         end=backtest.end,
         max_bars=estimates.most_bars_read(BacktestKind(backtest.kind)),
-        on_progress=lambda done: None,
     )
-    series = symbol_series_of(own_strategy, history, backtest.start, backtest.end)
+    series = SymbolSeries.of(own_strategy, history, backtest.start, backtest.end)
     index = _candle_index(series, strategy, at)
     bar = len(series.used) - len(series.candles) + index
     return _Candle(backtest, StrategyAtBar.of(strategy, history.contract, series, bar), index)
@@ -179,7 +176,9 @@ def _candle_index(series: SymbolSeries, strategy: Strategy, at: int) -> int:
     index = int(np.searchsorted(time, at, side="right")) - 1
     if index < 0 or at >= time[index] + TIMEFRAMES[strategy.basicInfo.timeframe]:
         near = {"before": time[max(index, 0) : index + 1], "after": time[index + 1 : index + 2]}
-        nearest = {name: wire_times(times)[0] for name, times in near.items() if len(times)}
+        nearest = {
+            name: wire_time(moment(int(times[0]))) for name, times in near.items() if len(times)
+        }
         raise NoCandle(symbol=series.symbol, nearest=nearest)
     return index
 
@@ -224,7 +223,7 @@ def _prices(candle: _Candle) -> dict[str, object]:
     bar = candle.series.candles.slice(candle.number, candle.number + 1)
     names = ("open", "high", "low", "close", "volume")
     prices = {name: float(getattr(bar, name)[0]) for name in names}
-    return {"time": wire_times(bar.time)[0], **prices}
+    return {"time": wire_time(moment(candle.time)), **prices}
 
 
 def _trade_to_wire(trades: Trades, index: int, backtest: Backtest) -> dict[str, object]:

@@ -17,14 +17,12 @@ from apps.engine.candles import TIMEFRAMES, Candles, Sessions, resample
 from apps.engine.results import (
     EXIT_REASONS,
     Array,
+    FillQuality,
     ResultData,
     buy_and_hold,
     curve_points,
     net_profits,
-    rolling_sharpe_ratio,
     trade_returns,
-    unknown_fill_quality,
-    volume_shares,
 )
 from apps.market.candles import read_adjusted
 from apps.market.rulebook import calendars_of
@@ -72,7 +70,7 @@ def equity_columns(result: ResultData, curve: Array, benchmark: Floats | None) -
         columns["benchmark"] = np.round(benchmark * result.capital, 2).tolist()
     if len(curve):
         window = sharpe_window(len(result.daily))
-        rolling = rolling_sharpe_ratio(result.daily, window, result.periods_a_year)
+        rolling = result.rolling_sharpe_ratio(window)
         if not np.isnan(rolling).all():
             day = np.searchsorted(result.ends, times, side="right") - 1
             columns["sharpe"] = _none_for_nan(np.where(day < 0, np.nan, rolling[day]), 2)
@@ -175,7 +173,7 @@ def trade_columns(trades: Trades) -> Columns:
     profits = net_profits(trades.records)
     number = np.sort(np.argsort(-np.abs(profits), kind="stable")[:MAX_TRADES])
     records, chosen = trades.records[number], trades.select(number)
-    fills = chosen.fills or unknown_fill_quality(len(records))
+    fills = chosen.fills or FillQuality.unknown(len(records))
     unknown = np.full(len(records), np.nan)
     mae, mfe = (unknown, unknown) if chosen.excursions is None else chosen.excursions
     entry, leave = records["entry_time"] // 60, records["exit_time"] // 60
@@ -196,7 +194,7 @@ def trade_columns(trades: Trades) -> Columns:
         "bars": records["bars"].tolist(),
         "charges": _short(records["charges"], 2),
         "delay": _none_for_nan(fills.entry_delay_bars, 1),
-        "share": _none_for_nan(volume_shares(records["quantity"], fills.entry_volume) * 100, 2),
+        "share": _none_for_nan(fills.entry_shares(records["quantity"]) * 100, 2),
     }
     return {**columns, "reasons": [humanize(reason) for reason in EXIT_REASONS]}
 

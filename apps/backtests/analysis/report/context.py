@@ -15,16 +15,7 @@ from apps.backtests.running import results
 from apps.backtests.running.results import noted_receipt
 from apps.backtests.running.sample_notices import notice_on_result
 from apps.core.times import INDIA
-from apps.engine.results import (
-    Array,
-    BreakdownRow,
-    Breakdowns,
-    ResultData,
-    by_hour,
-    return_histogram,
-    trade_breakdowns,
-    worst_drawdowns,
-)
+from apps.engine.results import Array, BreakdownRow, Breakdowns, ResultData
 
 # Rows of the table of drawdowns.
 MAX_DRAWDOWNS: Final = 10
@@ -58,7 +49,7 @@ def report_context(backtest: Backtest, *, now: datetime) -> tuple[dict[str, Any]
         "trades": charts.trade_columns(trades),
     }
     coverage = (backtest.receipt or {}).get("coverage", [])
-    groups = trade_breakdowns(records, curve, symbols=backtest.symbols, capital=capital)
+    groups = result.breakdowns(backtest.symbols)
     context = {
         "backtest": backtest,
         "title": backtest.name or backtest.algorithm.name,
@@ -76,11 +67,9 @@ def report_context(backtest: Backtest, *, now: datetime) -> tuple[dict[str, Any]
         "sharpe_window": charts.sharpe_window(len(result.daily)) if len(curve) else 0,
         "omissions": _omissions(backtest.symbols, drawn, records),
         "years": tables.monthly_returns(groups["byMonth"], groups["byYear"]),
-        "drawdowns": (
-            worst_drawdowns(result.closes, result.dates, MAX_DRAWDOWNS) if len(curve) else []
-        ),
-        "histogram": tables.histogram(return_histogram(records)),
-        "groups": _group_bars(groups, by_hour(records)),
+        "drawdowns": (result.worst_drawdowns(MAX_DRAWDOWNS) if len(curve) else []),
+        "histogram": tables.histogram(result.return_histogram()),
+        "groups": _group_bars(groups, result.by_hour()),
         "all_metrics": tables.all_metrics(backtest.performance or {}),
         "steps": _steps(backtest),
     }

@@ -5,6 +5,7 @@ after a new name of the backtest or its algorithm, after a change of its evidenc
 that renders pages differently.
 """
 
+import inspect
 import json
 import zlib
 from datetime import datetime
@@ -18,7 +19,7 @@ from django.db.models import F, Sum, Window
 
 from apps.backtests.analysis.report import page
 from apps.backtests.models import Backtest, BacktestNotFound, ReportPage
-from apps.engine import results
+from apps.engine.results import ResultData
 
 # The size of all cached pages together; a typical page has 30,000 bytes.
 MAX_CACHE_BYTES: Final = 256 * 1024 * 1024
@@ -31,7 +32,7 @@ _SOURCES: Final = (
     *_REPORT.glob("*.py"),
     *(_APP / "templates" / "backtests").glob("report*.html"),
     _APP / "templatetags" / "report.py",
-    *Path(results.__path__[0]).glob("*.py"),
+    *Path(inspect.getfile(ResultData)).parent.glob("*.py"),
 )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from apps.backtests.analysis.report import formats
-from apps.engine.results import BENCHMARK, EQUITY, TRADES, Bin, BreakdownRow, PeriodRow, Unit
+from apps.engine.results import METRIC_GROUPS, Bin, BreakdownRow, PeriodRow, Unit
 
 # Labels below a histogram, from its lowest edge to its highest.
 HISTOGRAM_LABELS: Final = 5
@@ -98,7 +98,7 @@ def all_metrics(performance: Mapping[str, object]) -> dict[str, list[MetricRow]]
             for name, metric in metrics.items()
             if name in performance
         ]
-        for title, metrics in (("Trades", TRADES), ("Equity", EQUITY), ("Benchmark", BENCHMARK))
+        for title, metrics in METRIC_GROUPS.items()
     }
 
 

@@ -15,7 +15,7 @@ from apps.backtests.models import Backtest, BacktestKind
 from apps.backtests.running import results, trial_ledger
 from apps.backtests.running.simulating import BacktestOutput, load_inputs
 from apps.core.errors import Code, InvalidInput, ServiceError
-from apps.engine import EngineError, ignore_progress
+from apps.engine import EngineError
 from apps.engine.language import Change, parse, read_strategy, step_changes, summarize
 from apps.market.candles import lower_bounds
 
@@ -129,7 +129,7 @@ def _simulate(variant: Backtest, *, is_needed: bool) -> BacktestOutput | None:
             raise TooLongAtOnce(bars=bars, limit=MAX_BARS_AT_ONCE)
         return None
     try:
-        inputs = load_inputs(variant, variant.configuration, ignore_progress)
+        inputs = load_inputs(variant, variant.configuration)
         return BacktestOutput(inputs.simulate(), None)
     except EngineError as error:
         raise CannotSimulate(reason=str(error)) from error

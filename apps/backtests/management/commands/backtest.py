@@ -18,10 +18,10 @@ from apps.backtests.running.simulating import BacktestOutput
 from apps.backtests.running.sufficient_history import TooLittleCoverage, require_min_coverage
 from apps.core import requests
 from apps.core.errors import InvalidInput
-from apps.core.times import day_in_india, day_number
+from apps.core.times import day_in_india, day_number, moment, wire_time
 from apps.engine import EngineError, SimulationResult, simulate
 from apps.engine.language import IncompleteStrategy, InvalidStrategy, Strategy, parse
-from apps.engine.results import curve_points, round_for_wire, trade_dicts, wire_times
+from apps.engine.results import curve_points, round_for_wire, trade_dicts
 from apps.market.rulebook import SymbolNotTradable, require_tradable
 from apps.market.services import (
     BadCandleFile,
@@ -165,7 +165,7 @@ def _to_json(strategy: Strategy, result: SimulationResult) -> str:
 
 def _summary_lines(result: SimulationResult) -> Iterator[str]:
     """Yield the lines of a summary: metrics, the last trades, and notes."""
-    first, last = wire_times(result.curve["time"][[0, -1]])
+    first, last = (wire_time(moment(int(time))) for time in result.curve["time"][[0, -1]])
     yield f"{', '.join(result.symbols)}: {len(result.curve):,} bars, {first} to {last}"
     yield ""
     for name, label, form in _METRICS:

@@ -19,7 +19,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import OperationalError, connection, connections
 from django.utils import timezone
 
-from apps.engine import Compilation, compilation_started, load_kernels
+from apps.engine import Compilation, load_kernels
 from apps.ops.database import local_postgres
 from apps.ops.processes.supervisor import Backoff, Supervisor, name_process
 from apps.ops.web import server
@@ -73,7 +73,7 @@ class Command(BaseCommand):
         with suppress(KeyboardInterrupt):
             if web:
                 require_free_port()
-            with compilation_started() as compiling, self.database() as keep_database:
+            with Compilation.started() as compiling, self.database() as keep_database:
                 self.prepare(with_sample=sample and settings.EMBEDDED_DATABASE)
                 from apps.ops.service import Roles
 
