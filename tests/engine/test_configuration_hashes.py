@@ -8,7 +8,6 @@ from apps.algorithms.services import BUILT_IN_TEMPLATES
 from apps.engine.language import parse, summarize
 from apps.engine.language.sides import Comparison, entry_check
 from apps.engine.simulation.explain import name_of
-from apps.engine.simulation.receipt import configuration_hash
 from tests.engine.configurations import complete
 
 HASHES = {
@@ -31,7 +30,7 @@ HASHES = {
 @pytest.mark.parametrize("slug", HASHES)
 def test_a_configuration_keeps_its_hash(slug: str) -> None:
     (strategy,) = (strategy for strategy in BUILT_IN_TEMPLATES if strategy.slug == slug)
-    assert configuration_hash(parse(strategy.steps)) == HASHES[slug]
+    assert parse(strategy.steps).hash == HASHES[slug]
 
 
 def reading(**indicator: Any) -> dict[str, Any]:
@@ -57,7 +56,7 @@ def test_an_added_parameter_is_absent_by_default_and_computes_the_same(
     indicator: dict[str, Any],
 ) -> None:
     written, absent = parse(reading(**indicator)), parse(reading(type=indicator["type"]))
-    assert configuration_hash(written) != configuration_hash(absent)
+    assert written.hash != absent.hash
     assert entry_check("long", written.entryConditions) == entry_check(
         "long", absent.entryConditions
     )
