@@ -20,7 +20,6 @@ os.environ.setdefault(
 if TYPE_CHECKING:
     from apps.engine.compilation import (
         Compilation,
-        load_kernels,
         prepare_kernels,
     )
     from apps.engine.hashes import hash_of
@@ -44,11 +43,8 @@ if TYPE_CHECKING:
     from apps.engine.simulation.trade_levels import Levels
     from apps.engine.simulation.verdict import (
         OUTCOMES,
-        SignalBar,
         StoredResult,
         Verdict,
-        held_at,
-        verdict,
     )
 else:
     __getattr__ = lazy_names(
@@ -56,7 +52,6 @@ else:
         {
             "compilation": [
                 "Compilation",
-                "load_kernels",
                 "prepare_kernels",
             ],
             "hashes": ["hash_of"],
@@ -79,12 +74,9 @@ else:
                 "SymbolSeries",
             ],
             "simulation.verdict": [
-                "SignalBar",
                 "StoredResult",
                 "OUTCOMES",
                 "Verdict",
-                "held_at",
-                "verdict",
             ],
         },
     )
@@ -108,7 +100,6 @@ __all__ = [
     "Schedule",
     "Settlement",
     "SideFound",
-    "SignalBar",
     "SimulationInput",
     "SimulationResult",
     "StoredResult",
@@ -116,10 +107,7 @@ __all__ = [
     "SymbolSeries",
     "Verdict",
     "hash_of",
-    "held_at",
-    "load_kernels",
     "notes_on_engine",
     "prepare_kernels",
     "simulate",
-    "verdict",
 ]

@@ -49,8 +49,7 @@ def prepare_kernels(say: Say) -> None:
     Progress is a bar in a terminal and lines elsewhere; nothing if all is compiled.
     """
     with Compilation.started() as compilation:
-        compilation.wait(say)
-    load_kernels()
+        compilation.finish(say)
 
 
 def load_kernels() -> None:
@@ -91,10 +90,15 @@ class Compilation:
                 process.wait()
             os.close(output)
 
-    def wait(self, say: Say) -> None:
-        """Wait for their end. Raises CalledProcessError if one of them has failed."""
-        if not self.processes:
-            return
+    def finish(self, say: Say) -> None:
+        """Wait for their end, and load the functions. Raises CalledProcessError if one of them has
+        failed.
+        """
+        if self.processes:
+            self._wait(say)
+        load_kernels()
+
+    def _wait(self, say: Say) -> None:
         begun = reported_at = time.monotonic()
         functions = {group: group for group in self.processes}
         names = ""

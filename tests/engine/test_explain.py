@@ -19,7 +19,7 @@ from apps.engine.simulation.plan import Contract
 from apps.engine.simulation.simulate import History, simulate
 from apps.engine.simulation.timeline import SymbolSeries
 from apps.engine.simulation.trade_levels import Levels, levels_of
-from apps.engine.simulation.verdict import held_at
+from apps.engine.simulation.verdict import StoredResult
 from tests.engine.configurations import CROSS, RSI_ABOVE_50, complete
 
 MONDAY = 1_704_080_700  # 2024-01-01, 09:15 in Asia/Kolkata
@@ -165,6 +165,7 @@ def test_every_exit_is_explained_by_its_candle_and_levels() -> None:
         given, [History("NSE:TEST", candles)], start=0, end=2**40, capital=1_000_000.0
     )
     seen = SymbolSeries.of(given, History("NSE:TEST", candles), 0, 2**40)
+    stored = StoredResult(result.trades, result.curve, 1_000_000.0, {})
     met = set()
     for index, trade in enumerate(result.trades):
         entry, leave = np.searchsorted(candles.time, [trade["entry_time"], trade["exit_time"]])
@@ -176,8 +177,8 @@ def test_every_exit_is_explained_by_its_candle_and_levels() -> None:
             said = exits_at(side, given, seen, bar).signal
             assert said is (due == "signal")
             assert opposite_at(side, given, seen, bar) in (due == "opposite_signal", said)
-            assert index in held_at(result.trades, 0, int(candles.time[bar]))
-        assert index in held_at(result.trades, 0, int(trade["exit_time"]))
+            assert index in stored.held_at(0, int(candles.time[bar]))
+        assert index in stored.held_at(0, int(trade["exit_time"]))
         levels = levels_of(trade, given, Contract(), seen, int(leave))
         assert levels is not None
         assert_price(trade, levels, reason, float(candles.open[leave]))

@@ -6,6 +6,7 @@ It has its trades, its curve and its counts of rejected signals by reason.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
+from math import nan
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +25,7 @@ from apps.engine.kernel.records import Array
 from apps.engine.language.conditions import Side
 from apps.engine.language.strategy import Strategy
 from apps.engine.simulation.plan import ends_with_session
+from apps.engine.simulation.strategy_at_bar import StrategyAtBar
 
 CERTAIN = (
     "entered",
@@ -67,6 +69,22 @@ class StoredResult(NamedTuple):
     capital: float
     rejected: Mapping[str, int]
 
+    def held_at(self, symbol: int, time: int) -> list[int]:
+        """Return the indices of the symbol's trades that were held for any part of its bar of this
+        time, or were closed at its open, in the order of entry.
+        """
+        trades = self.trades
+        of_symbol = (trades["symbol"] == symbol) & (trades["entry_time"] <= time)
+        held = np.flatnonzero(of_symbol & (trades["exit_time"] >= time))
+        indices: list[int] = held[np.argsort(trades["entry_time"][held], kind="stable")].tolist()
+        return indices
+
+    def verdict(self, at_bar: StrategyAtBar, symbol: int) -> Verdict:
+        """Return the outcome of the signal at a bar of the symbol with this index."""
+        bar = SignalBar.of(at_bar, symbol)
+        signals, known = at_bar.signals, at_bar.ranges_known
+        return verdict(at_bar.strategy, bar, signals, self, ranges_known=known)
+
 
 class SignalBar(NamedTuple):
     """The bar of a signal: the index of its symbol, its start, its flags, the start of its symbol's
@@ -82,6 +100,23 @@ class SignalBar(NamedTuple):
     next_open: float
     reached: Set[Side]
     times: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, at_bar: StrategyAtBar, symbol: int) -> SignalBar:
+        series = at_bar.series
+        time, opens, flags = series.candles.time, series.candles.open, series.flags
+        number = at_bar.bar - (len(series.used) - len(series.candles))
+        after = number + 1
+        return cls(
+            symbol,
+            int(time[number]),
+            int(flags[number]) if len(flags) else 0,
+            int(time[after]) if after < len(time) else None,
+            int(flags[after]) if after < len(flags) else 0,
+            float(opens[after]) if after < len(opens) else nan,
+            at_bar.orders_reached,
+            time,
+        )
 
 
 class Verdict(NamedTuple):
@@ -223,16 +258,6 @@ def _possible(
     else:
         names = {"limit_not_reached", "position_limit"}
     return tuple(name for name, n in result.rejected.items() if n and name in names)
-
-
-def held_at(trades: Array, symbol: int, time: int) -> list[int]:
-    """Return the indices of the symbol's trades that were held for any part of its bar of this
-    time, or were closed at its open, in the order of entry.
-    """
-    of_symbol = (trades["symbol"] == symbol) & (trades["entry_time"] <= time)
-    matches = np.flatnonzero(of_symbol & (trades["exit_time"] >= time))
-    indices: list[int] = matches[np.argsort(trades["entry_time"][matches], kind="stable")].tolist()
-    return indices
 
 
 def _entered(trades: Array, bar: SignalBar, next_time: int, side: Side) -> int | None:

@@ -2,7 +2,6 @@
 the positions that were open in it.
 """
 
-import math
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -19,13 +18,10 @@ from apps.engine import (
     EngineError,
     Levels,
     SideFound,
-    SignalBar,
     StoredResult,
     StrategyAtBar,
     SymbolSeries,
     Verdict,
-    held_at,
-    verdict,
 )
 from apps.engine.candles import TIMEFRAMES
 from apps.engine.language import Side, Strategy, parse
@@ -120,24 +116,18 @@ def explain_backtest(*, owner: User, backtest_id: str, symbol: str, at: int) -> 
         raise NotOneConfiguration(kind=backtest.kind)
     results.symbol_index(symbol, backtest)
     trades, curve = results.load_result(backtest)
+    result = StoredResult(
+        trades.records, curve, float(backtest.initial_capital), _rejected_signals(backtest)
+    )
     try:
         candle = _read_candle(backtest, symbol, at)
-        signals, known = candle.at_bar.signals, candle.at_bar.ranges_known
+        outcome = result.verdict(candle.at_bar, candle.symbol_index)
         positions = [
             _explain_position(candle, trades, index)
-            for index in held_at(trades.records, candle.symbol_index, candle.time)
+            for index in result.held_at(candle.symbol_index, candle.time)
         ]
     except EngineError as refusal:
         raise HistoryGone(reason=str(refusal)) from refusal
-    outcome = verdict(
-        candle.at_bar.strategy,
-        _bar(candle),
-        signals,
-        StoredResult(
-            trades.records, curve, float(backtest.initial_capital), _rejected_signals(backtest)
-        ),
-        ranges_known=known,
-    )
     trade = None if outcome.trade is None else _trade_to_wire(trades, outcome.trade, backtest)
     return Explanation(
         symbol,
@@ -192,25 +182,6 @@ def _explain_position(candle: _Candle, trades: Trades, index: int) -> ExplainedP
         levels=candle.at_bar.levels(record),
         conditions=candle.at_bar.exits(side),
         opposite_signal=candle.at_bar.closes_on_opposite(side),
-    )
-
-
-def _bar(candle: _Candle) -> SignalBar:
-    time, opens, flags = (
-        candle.series.candles.time,
-        candle.series.candles.open,
-        candle.series.flags,
-    )
-    after = candle.number + 1
-    return SignalBar(
-        candle.symbol_index,
-        candle.time,
-        int(flags[candle.number]) if len(flags) else 0,
-        int(time[after]) if after < len(time) else None,
-        int(flags[after]) if after < len(flags) else 0,
-        float(opens[after]) if after < len(opens) else math.nan,
-        candle.at_bar.orders_reached,
-        time,
     )
 
 

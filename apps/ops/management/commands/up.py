@@ -19,7 +19,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import OperationalError, connection, connections
 from django.utils import timezone
 
-from apps.engine import Compilation, load_kernels
+from apps.engine import Compilation
 from apps.ops.database import local_postgres
 from apps.ops.processes.supervisor import Backoff, Supervisor, name_process
 from apps.ops.web import server
@@ -157,8 +157,7 @@ class Command(BaseCommand):
             from apps.ops import service
 
             application = service.import_service()
-            compiling.wait(lambda line: self.say(f"kernels   {line}"))
-            load_kernels()
+            compiling.finish(lambda line: self.say(f"kernels   {line}"))
             name_process("supervisor")
             if os.geteuid() == 0:
                 self.say("warning   web and workers run as root: start as an ordinary user")
