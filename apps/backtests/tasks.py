@@ -67,7 +67,7 @@ def run_attempt(
     StaleAttempt, and errors of a lost or busy database: the heartbeat then ends, and the reaper
     requeues the work.
     """
-    from apps.backtests.running import execution, shards
+    from apps.backtests.running import execution, shards, simulating
 
     backtest = queue.backtest_of(work)
 
@@ -81,7 +81,7 @@ def run_attempt(
                 return shards.run_shard(work, loaded, report)
             if work.kind != BacktestKind.BACKTEST:
                 return shards.run_study(work, report)
-            output = execution.run_backtest(work, report)
+            output = simulating.run_backtest(work, report)
             execution.complete(backtest=work, output=output, now=database.now())
     except execution.WorkerStopping:
         execution.requeue(work=work)

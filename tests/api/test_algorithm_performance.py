@@ -12,7 +12,7 @@ from apps.algorithms import services
 from apps.algorithms.models import Algorithm
 from apps.algorithms.performance import paper_performance
 from apps.backtests.models import Backtest
-from apps.backtests.running import execution
+from apps.backtests.running import execution, simulating
 from apps.engine.simulation.simulations import ignore_progress
 from tests import make
 from tests.backtests.price_series import wave_candles
@@ -83,7 +83,7 @@ def test_a_backtest_does_not_count_as_performance(api: Api, alice: User) -> None
     before = Algorithm.objects.values().get()
     submit(alice, algorithm.pk)
     backtest = begin()
-    output = execution.run_backtest(backtest, ignore_progress)
+    output = simulating.run_backtest(backtest, ignore_progress)
     execution.complete(backtest=backtest, output=output, now=make.NOW)
     performance = Backtest.objects.get().performance
     assert performance is not None

@@ -5,7 +5,7 @@ import pytest
 from apps.accounts.models import User
 from apps.backtests import services
 from apps.backtests.models import Backtest
-from apps.backtests.running import execution, queue
+from apps.backtests.running import execution, queue, simulating
 from apps.core.errors import Code
 from apps.engine.simulation.simulations import ignore_progress
 from apps.webhooks.models import Event
@@ -63,7 +63,7 @@ def test_a_backtest_that_lost_too_many_workers_writes_an_event(alice: User) -> N
 
 def test_a_stale_attempt_writes_no_event(alice: User) -> None:
     backtest = begin(alice)
-    output = execution.run_backtest(backtest, ignore_progress)
+    output = simulating.run_backtest(backtest, ignore_progress)
     services.cancel(owner=alice, backtest_id=backtest.pk, now=make.NOW)
     with pytest.raises(execution.StaleAttempt):
         execution.complete(backtest=backtest, output=output, now=make.NOW)

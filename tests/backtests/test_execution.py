@@ -11,7 +11,7 @@ from django.db import OperationalError, transaction
 from apps.accounts.models import User
 from apps.backtests import services, tasks
 from apps.backtests.models import Backtest, BacktestResult, BacktestStatus, TradeBlock
-from apps.backtests.running import execution, queue, sufficient_history
+from apps.backtests.running import execution, queue, simulating, sufficient_history
 from apps.backtests.running.simulating import BacktestOutput
 from apps.core.requests import request_id
 from apps.engine.simulation.simulations import ignore_progress
@@ -28,7 +28,7 @@ def queued(history: None, alice: User) -> Backtest:
 
 
 def run(backtest: Backtest) -> BacktestOutput:
-    return execution.run_backtest(backtest, ignore_progress)
+    return simulating.run_backtest(backtest, ignore_progress)
 
 
 def test_only_one_worker_begins_a_backtest(queued: Backtest) -> None:
@@ -113,7 +113,7 @@ def test_progress_is_reported_and_counts_as_a_heartbeat(queued: Backtest) -> Non
     report = execution.progress_reporter(
         backtest, is_stopping=record_progress, is_stale=never, clock=half_seconds()
     )
-    execution.run_backtest(backtest, report)
+    simulating.run_backtest(backtest, report)
     assert set(reported) == {0, 30}  # nothing yet, and read
     now = Backtest.objects.get()
     assert now.progress == 99
@@ -131,7 +131,7 @@ def test_a_cancelled_backtest_stops_at_its_next_report(queued: Backtest, alice: 
     for option in options:
         report = execution.progress_reporter(backtest, is_stopping=never, **option)
         with pytest.raises(execution.StaleAttempt):
-            execution.run_backtest(backtest, report)
+            simulating.run_backtest(backtest, report)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -185,7 +185,7 @@ def test_an_unexpected_error_fails_the_backtest_and_is_raised(
     request_id.begin_request_id("quoted")
     submit(alice)
     request_id.begin_request_id(None)
-    monkeypatch.setattr(execution, "run_backtest", broken_by(ZeroDivisionError()))
+    monkeypatch.setattr(simulating, "run_backtest", broken_by(ZeroDivisionError()))
     with pytest.raises(ZeroDivisionError):
         tasks.run_next(is_stopping=never)
     failed = Backtest.objects.get()
@@ -198,7 +198,7 @@ def test_a_lost_database_does_not_fail_the_backtest(
     queued: Backtest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        execution, "run_backtest", broken_by(OperationalError("the connection is lost"))
+        simulating, "run_backtest", broken_by(OperationalError("the connection is lost"))
     )
     with pytest.raises(OperationalError):
         tasks.run_next(is_stopping=never)
@@ -221,7 +221,7 @@ def test_too_many_trades_fail_the_backtest(
 def test_too_little_memory_fails_the_backtest_with_advice(
     queued: Backtest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(execution, "run_backtest", broken_by(MemoryError()))
+    monkeypatch.setattr(simulating, "run_backtest", broken_by(MemoryError()))
     run_queued()
     failed = Backtest.objects.get()
     assert failed.error is not None

@@ -8,7 +8,7 @@ from django.db import connection
 
 from apps.accounts.models import User
 from apps.backtests.models import Backtest, BacktestResult, BacktestStatus
-from apps.backtests.running import execution, queue
+from apps.backtests.running import execution, queue, simulating
 from apps.core.machine.process import process_name
 from apps.engine.simulation.simulations import ignore_progress
 from tests import make
@@ -47,7 +47,7 @@ def test_a_stalled_backtest_is_requeued_with_a_slot(running: Backtest) -> None:
 
 
 def test_a_worker_that_was_only_slow_writes_nothing(running: Backtest) -> None:
-    output = execution.run_backtest(running, ignore_progress)
+    output = simulating.run_backtest(running, ignore_progress)
     queue.requeue_stalled(now=LATER)
     other = begin()
     with pytest.raises(execution.StaleAttempt):

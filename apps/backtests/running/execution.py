@@ -1,15 +1,15 @@
-"""One attempt at a backtest in a worker: simulate without an open transaction, report, and record.
+"""One attempt at a backtest in a worker: its heartbeat, its progress, and its end.
 
-`shards` has the additional parts of a study. Every write names its attempt, so a worker that was
-presumed lost cannot overwrite the work of the next one.
+`simulating` computes the result between them, without an open transaction, and `shards` the parts
+of a study. Every write names its attempt, so a worker that was presumed lost cannot overwrite the
+work of the next one.
 """
 
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
@@ -24,17 +24,15 @@ from apps.backtests.models import (
     ShardState,
     StudyShard,
 )
-from apps.backtests.running import estimates, queue, results, trial_ledger
+from apps.backtests.running import queue, results, trial_ledger
 from apps.backtests.running.queue import HEARTBEAT_SECONDS, Work
-from apps.backtests.running.range_coverage import add_coverage, coverage_of_histories
+from apps.backtests.running.range_coverage import add_coverage
 from apps.backtests.running.receipts import FirstReceipt
-from apps.backtests.running.simulating import BacktestOutput, load_inputs
+from apps.backtests.running.simulating import BacktestOutput
 from apps.core import database
 from apps.core.errors import Code
 from apps.core.times import wire_time
-from apps.engine import ENGINE_VERSION, History, SimulationInput
-from apps.engine.language import parse
-from apps.market.candles import SessionCoverage, first_stored_days
+from apps.engine import ENGINE_VERSION
 
 log = logging.getLogger(__name__)
 
@@ -44,8 +42,6 @@ _SAVE_WITH_ALGORITHM: Final[Mapping[BacktestKind, Callable[..., None]]] = {
     BacktestKind.MONTE_CARLO: keep_monte_carlo,
 }
 REPORT_SECONDS: Final = 0.5
-# The share of the progress that reading the candles makes up; the rest is the simulation.
-SHARE_OF_READING: Final = 0.3
 
 
 class StaleAttempt(Exception):
@@ -114,57 +110,6 @@ def progress_reporter(
                 raise StaleAttempt
 
     return report
-
-
-def run_backtest(backtest: Backtest, report: Callable[[float], None]) -> BacktestOutput:
-    """Simulate a plain backtest. Raises EngineError and the errors of `report`."""
-    began = time.perf_counter()
-    loaded = load_backtest(backtest, report)
-    result = loaded.inputs.simulate(
-        lambda done: report(SHARE_OF_READING + (1 - SHARE_OF_READING) * done)
-    )
-    seconds = time.perf_counter() - began
-    estimates.record_speed(backtest, seconds=seconds, bars=loaded.bars)
-    return BacktestOutput(result, None, loaded.coverage)
-
-
-@dataclass(frozen=True, slots=True)
-class LoadedBacktest:
-    """The input of a backtest's simulation."""
-
-    inputs: SimulationInput
-    coverage: tuple[SessionCoverage, ...]
-
-    @property
-    def bars(self) -> int:
-        """The number of bars of all symbols."""
-        return sum(len(history.candles) for history in self.inputs.histories)
-
-
-def load_backtest(
-    backtest: Backtest,
-    report: Callable[[float], None],
-) -> LoadedBacktest:
-    """Read the backtest's market data and rules. Raises EngineError."""
-    inputs = load_inputs(
-        backtest,
-        backtest.configuration,
-        lambda done: report(SHARE_OF_READING * done),
-    )
-    return LoadedBacktest(inputs, tuple(_coverage_of(backtest, inputs.histories)))
-
-
-def _coverage_of(backtest: Backtest, histories: Iterable[History]) -> Iterator[SessionCoverage]:
-    settings = parse(backtest.configuration).executionSettings
-    return coverage_of_histories(
-        histories,
-        backtest.timeframe,
-        start=backtest.start,
-        end=backtest.end,
-        now=backtest.created_at,
-        include_out_of_session=settings.includeOutOfSession,
-        since=first_stored_days(backtest.symbols),
-    )
 
 
 @transaction.atomic

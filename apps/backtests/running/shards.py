@@ -20,8 +20,8 @@ from django.db.models import Q, Sum
 
 from apps.backtests.models import Backtest, ShardState, StudyShard
 from apps.backtests.running import estimates, execution, queue, results, simulating
-from apps.backtests.running.execution import SHARE_OF_READING, StaleAttempt
-from apps.backtests.running.simulating import BacktestOutput
+from apps.backtests.running.execution import StaleAttempt
+from apps.backtests.running.simulating import SHARE_OF_READING, BacktestOutput
 from apps.core import database
 from apps.engine import EngineError
 from apps.engine.results import Array
@@ -117,7 +117,7 @@ def _require_budget(seconds: float, items: int) -> None:
 
 
 def _load(backtest: Backtest, report: Report) -> LoadedStudy:
-    market = execution.load_backtest(backtest, report)
+    market = simulating.load_backtest(backtest, report)
     study = simulating.study_of(backtest, market.inputs, report=report)
     return LoadedStudy(backtest, study, market.coverage, market.bars)
 

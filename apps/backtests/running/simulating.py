@@ -3,7 +3,8 @@
 It compiles, so only workers and commands import it.
 """
 
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -14,11 +15,12 @@ from numpy.typing import NDArray
 from apps.backtests.models import Backtest, BacktestKind
 from apps.backtests.running import estimates, results
 from apps.backtests.running.histories import load_histories
+from apps.backtests.running.range_coverage import coverage_of_histories
 from apps.backtests.running.receipts import ResultHashes
 from apps.backtests.running.submissions import STUDY_FIELDS
 from apps.core.machine import cpu_count
 from apps.core.times import day_in_india
-from apps.engine import SimulationInput, SimulationResult, hash_of
+from apps.engine import History, SimulationInput, SimulationResult, hash_of
 from apps.engine.language import parse
 from apps.engine.results import Array
 from apps.engine.studies import (
@@ -26,7 +28,7 @@ from apps.engine.studies import (
     parse_config,
     prepare_study,
 )
-from apps.market.candles import SessionCoverage
+from apps.market.candles import SessionCoverage, first_stored_days
 from apps.market.rulebook import MarketRules
 from apps.market.services import market_rules_of
 
@@ -36,6 +38,8 @@ Floats = NDArray[np.float64]
 THREADS: Final = cpu_count()
 # The threads of a shard: every worker of a machine may have one.
 THREADS_OF_A_SHARD: Final = max(1, THREADS // settings.BACKTEST_WORKERS)
+# The share of the progress that reading the candles makes up; the rest is the simulation.
+SHARE_OF_READING: Final = 0.3
 
 
 class TriedSets(NamedTuple):
@@ -80,6 +84,57 @@ class BacktestOutput:
         if self.study_results is None:
             return {"result": digest, "study": None}
         return {"result": hash_of([digest, self.study_results]), "study": hash_of(study)}
+
+
+def run_backtest(backtest: Backtest, report: Callable[[float], None]) -> BacktestOutput:
+    """Simulate a plain backtest. Raises EngineError and the errors of `report`."""
+    began = time.perf_counter()
+    loaded = load_backtest(backtest, report)
+    result = loaded.inputs.simulate(
+        lambda done: report(SHARE_OF_READING + (1 - SHARE_OF_READING) * done)
+    )
+    seconds = time.perf_counter() - began
+    estimates.record_speed(backtest, seconds=seconds, bars=loaded.bars)
+    return BacktestOutput(result, None, loaded.coverage)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedBacktest:
+    """The input of a backtest's simulation."""
+
+    inputs: SimulationInput
+    coverage: tuple[SessionCoverage, ...]
+
+    @property
+    def bars(self) -> int:
+        """The number of bars of all symbols."""
+        return sum(len(history.candles) for history in self.inputs.histories)
+
+
+def load_backtest(
+    backtest: Backtest,
+    report: Callable[[float], None],
+) -> LoadedBacktest:
+    """Read the backtest's market data and rules. Raises EngineError."""
+    inputs = load_inputs(
+        backtest,
+        backtest.configuration,
+        lambda done: report(SHARE_OF_READING * done),
+    )
+    return LoadedBacktest(inputs, tuple(_coverage_of(backtest, inputs.histories)))
+
+
+def _coverage_of(backtest: Backtest, histories: Iterable[History]) -> Iterator[SessionCoverage]:
+    settings = parse(backtest.configuration).executionSettings
+    return coverage_of_histories(
+        histories,
+        backtest.timeframe,
+        start=backtest.start,
+        end=backtest.end,
+        now=backtest.created_at,
+        include_out_of_session=settings.includeOutOfSession,
+        since=first_stored_days(backtest.symbols),
+    )
 
 
 def load_inputs(
