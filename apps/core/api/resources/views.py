@@ -22,7 +22,8 @@ from apps.core.requests.etags import Expectation, expected, is_known
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from apps.accounts.models import User
+    # The model of AUTH_USER_MODEL, by the name that its stubs give it.
+    from django.contrib.auth.models import _User as User
 
 PageView = TypeVar("PageView", bound=Callable[..., HttpResponseBase])
 
