@@ -30,6 +30,9 @@ class Sequence(models.Model):
     algorithm_id = models.CharField(max_length=24, primary_key=True)
     last = models.PositiveBigIntegerField()
 
+    def __str__(self) -> str:
+        return f"{self.last} events of algorithm {self.algorithm_id}"
+
 
 class Event(models.Model):
     """An event, committed with the change that it reports.

@@ -72,7 +72,8 @@ def ulcer_index(under: Floats) -> float:
 
 
 class DrawdownEpisodes(NamedTuple):
-    """Times below the running peak, cut as in backtesting.py, by indices of equity.
+    """All drawdowns as columns: times below the running peak, cut as in backtesting.py, by indices
+    of equity.
 
     `begin` is the last point at the peak, `end` the first one back at it, or the last point.
     `depth` is the fall at the lowest point, a fraction of the peak.
@@ -93,7 +94,7 @@ def drawdown_episodes(under: Floats) -> DrawdownEpisodes:
 
 
 class DrawdownEpisode(NamedTuple):
-    """An episode for people.
+    """One drawdown of a report, with its dates.
 
     `recovered` is None if equity has not returned to its peak; `days` are calendar days from the
     peak to the recovery, or to the end.

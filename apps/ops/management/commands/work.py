@@ -16,7 +16,6 @@ from apps.ops.processes import worker
 # Not a queue of jobs: new bars are the work (apps/ops/processes/runners.py).
 TRADING: Final = "trading"
 
-
 log = logging.getLogger(__name__)
 
 
@@ -32,16 +31,15 @@ class Command(BaseCommand):
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         with suppress(KeyboardInterrupt):
             require_known_key()
-            if queue == [TRADING]:
+            if TRADING in queue and queue != [TRADING]:
+                raise CommandError("trading is not a queue of jobs: give it a separate process")
+            if TRADING in queue or "backtests" in queue:
                 self.prepare()
+            if TRADING in queue:
                 from apps.ops.processes import runners
 
                 runners.work()
-            elif TRADING in queue:
-                raise CommandError("trading is not a queue of jobs: give it a separate process")
             else:
-                if "backtests" in queue:
-                    self.prepare()
                 worker.work(queue)
 
     def prepare(self) -> None:
