@@ -146,7 +146,7 @@ def _changes(step: Schema, complete: Mapping[str, Schema]) -> Schema:
 def _or_null(name: str, variants: Sequence[Schema]) -> Schema:
     """Return a field as wide as these together that may also be null."""
     field = _any_of_these(name, variants) if name in _TAGS else _either(variants)
-    notes = {word: field.pop(word) for word in _ANNOTATIONS & field.keys() - {"default"}}
+    notes: Schema = {word: field.pop(word) for word in ("description", "examples") if word in field}
     return {"anyOf": [field, {"type": "null"}], **notes}
 
 
