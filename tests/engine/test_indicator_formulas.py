@@ -235,8 +235,11 @@ def plain_fisher(candles: Candles, period: int) -> tuple[list[float], list[float
     xs, fishers = [0.0], [0.0]
     for bar in range(1, len(middle)):
         window = middle[max(bar - period + 1, 0) : bar + 1]
-        share = (middle[bar] - min(window)) / (max(window) - min(window))
-        x = min(max(0.66 * (share - 0.5) + 0.67 * xs[-1], -0.999), 0.999)
+        span = max(window) - min(window)
+        x = 0.0
+        if span:
+            x = 0.66 * ((middle[bar] - min(window)) / span - 0.5) + 0.67 * xs[-1]
+        x = min(max(x, -0.999), 0.999)
         xs.append(x)
         fishers.append(0.5 * math.log((1 + x) / (1 - x)) + 0.5 * fishers[-1])
     unknown = [NAN] * (period - 1)
@@ -619,6 +622,19 @@ def test_windows_of_a_single_price() -> None:
         same(column(candles, "VWAP", output)[150:], [1290.65] * 90, 1e-12)
     bricks = column(candles, "RENKO", "bricks", percentage=0.2)
     assert len(set(bricks[40:].tolist())) == 1
+
+
+def test_a_fisher_transform_continues_from_the_middle_after_a_single_price() -> None:
+    level = (np.arange(400) >= 100) & (np.arange(400) < 118)
+    names = ("high", "low")
+    columns: dict[str, Any] = {
+        name: frozen(np.where(level, 1000.0, getattr(CANDLES, name))) for name in names
+    }
+    candles = replace(CANDLES, **columns)
+    fisher, trigger = (np.array(values) for values in plain_fisher(candles, 5))
+    fisher[104:118], trigger[105:119] = NAN, NAN
+    same(column(candles, "FISHER", period=5), fisher, 1e-7)
+    same(column(candles, "FISHER", "trigger", period=5), trigger, 1e-7)
 
 
 def test_nothing_traded_has_neither_average_nor_relative_volume() -> None:

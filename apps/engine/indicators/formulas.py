@@ -188,18 +188,24 @@ def _fisher(middle: Floats, *, timeperiod: int) -> tuple[Floats, Floats]:
     first = middle[: timeperiod - 1]
     highest[: timeperiod - 1] = np.maximum.accumulate(first)
     lowest[: timeperiod - 1] = np.minimum.accumulate(first)
-    fishers, triggers = np.full(len(middle), np.nan), np.full(len(middle), np.nan)
-    x = fisher = shown = 0.0
-    windows = zip(middle.tolist(), highest.tolist(), lowest.tolist(), strict=True)
-    for bar, (price, top, bottom) in enumerate(windows):
-        triggers[bar] = shown
-        has_range = top > bottom
-        x = 0.66 * ((price - bottom) / (top - bottom) - 0.5) + 0.67 * x if has_range else 0.0
-        x = max(-0.999, min(x, 0.999))
-        fisher = 0.5 * math.log((1 + x) / (1 - x)) + 0.5 * fisher
-        fishers[bar] = shown = fisher if has_range or bar < timeperiod - 1 else math.nan
-    fishers[: timeperiod - 1], triggers[: timeperiod - 1] = np.nan, np.nan
-    return fishers, triggers
+    moves = 0.66 * (_quotients(middle - lowest, highest - lowest) - 0.5)
+    x, xs = 0.0, []
+    for move in moves.tolist():
+        x = move + 0.67 * x
+        if not -0.999 <= x <= 0.999:
+            x = 0.0 if math.isnan(move) else math.copysign(0.999, x)
+        xs.append(x)
+    clipped = np.array(xs)
+    fisher, fishers = 0.0, []
+    for log in talib.LN((1 + clipped) / (1 - clipped)).tolist():
+        fisher = 0.5 * log + 0.5 * fisher
+        fishers.append(fisher)
+    values, before = np.array(fishers), np.array([math.nan, *fishers[:-1]])
+    unknown = np.isnan(moves)
+    values[unknown], values[: timeperiod - 1] = np.nan, np.nan
+    before[timeperiod:][unknown[timeperiod - 1 : -1]] = np.nan
+    before[: timeperiod - 1] = np.nan
+    return values, before[: len(values)]
 
 
 def _squeeze_on(
@@ -235,22 +241,20 @@ def _renko(close: Floats, *, percentage: float) -> tuple[Floats, Floats]:
     A brick reaches from one power of 1 + percentage / 100 to the next. A run continues by a brick
     of its own direction, and turns after two.
     """
-    trends, bricks = np.full(len(close), np.nan), np.full(len(close), np.nan)
-    brick = math.log(1 + percentage / 100)
-    begin, run = None, 0
-    for bar, price in enumerate(close.tolist()):
-        x = math.log(price) / brick
-        if begin is None:
-            begin = math.floor(x + _GRID_MARGIN)
-        if x + _GRID_MARGIN >= begin + 2:
-            added = math.floor(x + _GRID_MARGIN) - begin - 1
+    positions = (talib.LN(close) / math.log(1 + percentage / 100)).tolist()
+    begin = math.floor(positions[0] + _GRID_MARGIN) if positions else 0
+    run, runs = 0, []
+    for position in positions:
+        if position + _GRID_MARGIN >= begin + 2:
+            added = math.floor(position + _GRID_MARGIN) - begin - 1
             begin, run = begin + added, max(run, 0) + added
-        elif x - _GRID_MARGIN <= begin - 1:
-            added = begin - math.ceil(x - _GRID_MARGIN)
+        elif position - _GRID_MARGIN <= begin - 1:
+            added = begin - math.ceil(position - _GRID_MARGIN)
             begin, run = begin - added, min(run, 0) - added
-        if run:
-            trends[bar], bricks[bar] = math.copysign(1, run), run
-    return trends, bricks
+        runs.append(run)
+    bricks = np.array(runs, np.float64)
+    bricks[bricks == 0] = np.nan
+    return np.sign(bricks), bricks
 
 
 def _at_once(**_: float) -> int:
@@ -271,6 +275,8 @@ OWN_FORMULAS = {
     "PREVIOUS_WEEK": Formula(sessions.previous_week, _at_once),
     "PREVIOUS_MONTH": Formula(sessions.previous_month, _at_once),
     "PIVOT_POINTS": Formula(sessions.pivot_points, _at_once),
+    "FOURTH_PIVOTS": Formula(sessions.fourth_pivots, _at_once),
+    "CENTRAL_RANGE": Formula(sessions.central_range, _at_once),
     "RELATIVE_VOLUME": Formula(sessions.relative_volume, _at_once),
     "STOCHRSI": Formula(_stochastic_rsi, _stochastic_rsi_lookback),
     "SMOOTHED_STOCHRSI": Formula(_smoothed_stochastic_rsi, _smoothed_stochastic_rsi_lookback),

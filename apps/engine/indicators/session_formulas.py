@@ -103,8 +103,7 @@ def previous_day(
 ) -> tuple[Floats, ...]:
     """Return close, high, low and open of the date before."""
     begins = _begins(day)
-    before = _periods_before(begins, opens, high, low, close)
-    return tuple([np.repeat(column, _lengths(begins, len(day))) for column in before])
+    return _repeated(begins, len(day), *_periods_before(begins, opens, high, low, close))
 
 
 def _periods_before(
@@ -137,7 +136,7 @@ def _previous_whole(
     if len(begins) > 1 and not _is_whole(first_days[0], day[: begins[1]], time[: begins[1]]):
         for column in before:
             column[1] = np.nan
-    return tuple([np.repeat(column, _lengths(begins, len(day))) for column in before])
+    return _repeated(begins, len(day), *before)
 
 
 def _is_whole(first_day: np.int32, day: Days, time: NDArray[np.int64]) -> bool:
@@ -154,47 +153,59 @@ def _is_whole(first_day: np.int32, day: Days, time: NDArray[np.int64]) -> bool:
 def pivot_points(
     day: Days, high: Floats, low: Floats, close: Floats, *, method: int
 ) -> tuple[Floats, ...]:
-    """Return the levels of the date before: pivot, four resistances, four supports, then top,
-    bottom and width in percent of the central pivot range.
+    """Return pivot, three resistances, three supports of the date before."""
+    begins, pivot, high, low, close = _before_pivots(day, high, low, close)
+    span = high - low
+    if method == CLASSIC:
+        resistances = 2 * pivot - low, pivot + span, high + 2 * (pivot - low)
+        supports = 2 * pivot - high, pivot - span, low - 2 * (high - pivot)
+        return _repeated(begins, len(day), pivot, *resistances, *supports)
+    if method == CAMARILLA:
+        middle, shares = close, (1.1 / 12, 1.1 / 6, 1.1 / 4)
+    else:
+        middle, shares = pivot, (0.382, 0.618, 1.0)
+    above, below = [middle + span * s for s in shares], [middle - span * s for s in shares]
+    return _repeated(begins, len(day), pivot, *above, *below)
 
-    Fibonacci has no fourth level.
-    """
-    begins = _begins(day)
-    close, high, low, _ = _periods_before(begins, close, high, low, close)
-    pivot, middle = (high + low + close) / 3, (high + low) / 2
+
+def fourth_pivots(
+    day: Days, high: Floats, low: Floats, close: Floats, *, method: int
+) -> tuple[Floats, ...]:
+    """Return the fourth resistance and support; Fibonacci has none."""
+    begins, pivot, high, low, close = _before_pivots(day, high, low, close)
+    if method == CLASSIC:
+        levels = high + 3 * (pivot - low), low - 3 * (high - pivot)
+    elif method == CAMARILLA:
+        levels = close + (high - low) * 1.1 / 2, close - (high - low) * 1.1 / 2
+    else:
+        levels = np.full(len(begins), np.nan), np.full(len(begins), np.nan)
+    return _repeated(begins, len(day), *levels)
+
+
+def central_range(
+    day: Days, high: Floats, low: Floats, close: Floats, *, method: int
+) -> tuple[Floats, ...]:
+    """Return top, bottom, and width in percent of the pivot."""
+    begins, pivot, high, low, _ = _before_pivots(day, high, low, close)
+    middle = (high + low) / 2
     opposite = 2 * pivot - middle
     top, bottom = np.maximum(middle, opposite), np.minimum(middle, opposite)
-    levels = (
-        pivot,
-        *_resistances_and_supports(method, pivot, high, low, close),
-        top,
-        bottom,
-        (top - bottom) / pivot * 100,
-    )
-    lengths = _lengths(begins, len(day))
-    return tuple([np.repeat(column, lengths) for column in levels])
+    return _repeated(begins, len(day), top, bottom, (top - bottom) / pivot * 100)
 
 
-def _resistances_and_supports(
-    method: int, pivot: Floats, high: Floats, low: Floats, close: Floats
-) -> tuple[Floats, ...]:
-    span = high - low
-    if method == CAMARILLA:
-        distances = [span * 1.1 / divisor for divisor in (12, 6, 4, 2)]
-        return (*(close + d for d in distances), *(close - d for d in distances))
-    if method == FIBONACCI:
-        distances = [span * share for share in (0.382, 0.618, 1, np.nan)]
-        return (*(pivot + d for d in distances), *(pivot - d for d in distances))
-    return (
-        2 * pivot - low,
-        pivot + span,
-        high + 2 * (pivot - low),
-        high + 3 * (pivot - low),
-        2 * pivot - high,
-        pivot - span,
-        low - 2 * (high - pivot),
-        low - 3 * (high - pivot),
-    )
+def _before_pivots(
+    day: Days, high: Floats, low: Floats, close: Floats
+) -> tuple[NDArray[np.intp], Floats, Floats, Floats, Floats]:
+    """Return the first bar of each date; pivot, high, low and close of the date before it."""
+    begins = _begins(day)
+    close, high, low, _ = _periods_before(begins, close, high, low, close)
+    return begins, (high + low + close) / 3, high, low, close
+
+
+def _repeated(begins: NDArray[np.intp], bars: int, *levels: Floats) -> tuple[Floats, ...]:
+    """Return the levels of each date at each of its bars."""
+    lengths = _lengths(begins, bars)
+    return tuple([np.repeat(level, lengths) for level in levels])
 
 
 def relative_volume(
