@@ -79,7 +79,7 @@ class BuiltInTemplate:
 
 
 def _read(path: Path) -> BuiltInTemplate:
-    """Read a file; its name is a number that orders it, and its slug."""
+    """Read a file, named by a number that orders it and its slug."""
     return BuiltInTemplate(path.stem.partition("-")[2], **json.loads(path.read_text("utf-8")))
 
 

@@ -19,6 +19,7 @@ TRADES = {
     "vwap-bounce": 66,
     "btst": 10,
     "rsi-2": 26,
+    "year-high-on-volume": 3,
     "supertrend-adx": 26,
     "renko-turn": 42,
     "heikin-ashi": 119,
