@@ -4,6 +4,17 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
+FLOWS: tuple[dict[str, Any], ...] = (
+    {"type": "OBV"},
+    {"type": "AD"},
+    {"type": "VWAP"},
+    {"type": "VWAP", "anchor": "week", "output": "upper"},
+    {"type": "PIVOT_POINTS", "method": "camarilla", "output": "r3"},
+    {"type": "RELATIVE_VOLUME", "period": 2},
+    {"type": "RENKO", "percentage": 0.1, "output": "bricks"},
+    {"type": "FISHER"},
+    {"type": "SQUEEZE", "output": "momentum"},
+)
 LONGER = {"5m": ("15m", "1h", "1d"), "15m": ("1h", "1d"), "1h": ("1d",)}
 
 
@@ -65,8 +76,11 @@ def _condition(rng: random.Random, timeframe: str) -> dict[str, Any]:
         operator = rng.choice(["above", "crosses_below", "at_or_below"])
         return {"type": "indicator_value", "indicator": rsi, "operator": operator, "value": 52}
     if kind == 3:
-        flow = {"type": rng.choice(["OBV", "AD", "VWAP"])}
-        return {"type": "indicator_value", "indicator": flow, "operator": "rising"}
+        return {
+            "type": "indicator_value",
+            "indicator": rng.choice(FLOWS),
+            "operator": "rising",
+        }
     fast: dict[str, Any] = {"type": rng.choice(["EMA", "SMA", "WMA"]), "period": rng.randint(2, 8)}
     slow: dict[str, Any] = {
         "type": rng.choice(["EMA", "KAMA", "SMA"]),
