@@ -492,7 +492,6 @@ SPECTACULAR_SETTINGS = {
         "apps.webhooks.guide.messages.add_messages",
         "apps.core.api.resources.schema.add_shared_components",
         "apps.core.api.resources.schema.drop_enum_ids",
-        "apps.core.api.resources.schema.add_examples",
     ],
     "SERVE_AUTHENTICATION": [],
     "SERVE_PERMISSIONS": [],

@@ -11,8 +11,6 @@ from apps.accounts.credentials.api_keys import KeyScope
 from apps.accounts.models import Role
 from apps.accounts.own_data.activity import SECURITY_ACTIONS, ActivityDetails
 from apps.core.api.resources import (
-    ID_EXAMPLE,
-    MOMENT_EXAMPLE,
     AnswerSerializer,
     ChoiceField,
     ChoiceSetField,
@@ -37,26 +35,6 @@ _SCOPES_HELP: Final = (
     "The permissions of the key; no scope includes another. `read`: every GET, and the check of a"
     " symbol; `backtest`: every other call under /api/backtests; `trade`: all others."
 )
-_PASSWORD: Final = "a long password"
-_CREDENTIALS: Final = {"email": "trader@example.com", "password": _PASSWORD}
-_USER: Final = {
-    "id": ID_EXAMPLE,
-    "email": "trader@example.com",
-    "name": "A Trader",
-    "emailVerified": False,
-}
-_ACCESS: Final = {"accessToken": "eyJhbGciOiJIUzI1NiJ9.e30.c2lnbmF0dXJl", "expiresIn": 900}
-_KEY: Final = {
-    "id": ID_EXAMPLE,
-    "name": "Night runner",
-    "scopes": ["read"],
-    "lastFour": "x7Qk",
-    "createdAt": MOMENT_EXAMPLE,
-    "lastUsedAt": None,
-    "lastAddress": None,
-    "expiresAt": MOMENT_EXAMPLE,
-    "networks": [],
-}
 
 
 @extend_schema_field(
@@ -110,7 +88,7 @@ class AccountBodySerializer(StrictSerializer):
     refuses_unknown = False
 
 
-@example({**_CREDENTIALS, "name": "A Trader"})
+@example
 class SignUpSerializer(AccountBodySerializer):
     email = AddressField(
         help_text="Such as name@example.com; no quoted name, no IP address after the @."
@@ -123,13 +101,7 @@ class SignUpSerializer(AccountBodySerializer):
     name = TextField(max_length=_MAX_NAME, help_text="The user's name.")
 
 
-@example(
-    _CREDENTIALS,
-    **{
-        "From a browser": {**_CREDENTIALS, "sessionCookie": True},
-        "With a second factor": {**_CREDENTIALS, "code": "123456"},
-    },
-)
+@example
 class LogInSerializer(AccountBodySerializer):
     """Any two non-empty strings: impossible pairs get the same answer as wrong ones."""
 
@@ -145,7 +117,7 @@ class LogInSerializer(AccountBodySerializer):
     )
 
 
-@example({"name": "A Trader", "displayName": "Trader"})
+@example
 class ProfileChangeSerializer(AccountBodySerializer):
     name = TextField(max_length=_MAX_NAME, required=False, help_text="The user's name.")
     displayName = TextField(
@@ -156,7 +128,7 @@ class ProfileChangeSerializer(AccountBodySerializer):
     )
 
 
-@example({"password": _PASSWORD, "code": "123456"})
+@example
 class ProofSerializer(AccountBodySerializer):
     password = SecretField(help_text="The account's password.")
     code = SecretField(
@@ -166,22 +138,22 @@ class ProofSerializer(AccountBodySerializer):
     )
 
 
-@example({"email": "trader@example.com"})
+@example
 class ResetRequestSerializer(AccountBodySerializer):
     email = AddressField(help_text="The address of the account.")
 
 
-@example({"email": "new@example.com"})
+@example
 class AddressChangeSerializer(AccountBodySerializer):
     email = AddressField(help_text="The new address.")
 
 
-@example({"code": "123456"})
+@example
 class CodeSerializer(AccountBodySerializer):
     code = SecretField(max_length=MAX_CODE, help_text="The code that the authenticator shows.")
 
 
-@example({"currentPassword": _PASSWORD, "newPassword": "a longer password"})
+@example
 class PasswordChangeSerializer(AccountBodySerializer):
     currentPassword = SecretField(help_text="The password until now.")
     newPassword = SecretField(
@@ -191,10 +163,7 @@ class PasswordChangeSerializer(AccountBodySerializer):
     )
 
 
-@example(
-    {"name": "Night runner", "scopes": ["read"], "networks": ["127.0.0.0/8"]},
-    **{"Until a day": {"name": "Trial", "scopes": ["read"], "expiresAt": "2036-01-31T18:30:00Z"}},
-)
+@example
 class NewKeySerializer(AccountBodySerializer):
     name = TextField(max_length=_MAX_NAME, help_text="A name for the owner to recognise it.")
     scopes = ChoiceSetField(choices=_SCOPES, help_text=_SCOPES_HELP)
@@ -235,7 +204,7 @@ class KnownUserSerializer(IdentitySerializer):
     )
 
 
-@example({**_USER, "role": "user", "displayName": "", "createdAt": MOMENT_EXAMPLE})
+@example
 class ProfileSerializer(KnownUserSerializer):
     """The user who calls."""
 
@@ -250,7 +219,7 @@ class AccessSerializer(AnswerSerializer):
     expiresIn = IntegerField(help_text="Seconds.")
 
 
-@example({"success": True, "message": "Logged out."})
+@example
 class DoneSerializer(AnswerSerializer):
     """A confirmation."""
 
@@ -258,33 +227,26 @@ class DoneSerializer(AnswerSerializer):
     message = CharField()
 
 
-@example(
-    {
-        "success": True,
-        "message": "Welcome.",
-        "user": {**_USER, "createdAt": MOMENT_EXAMPLE},
-        **_ACCESS,
-    }
-)
+@example
 class SignedUpSerializer(DoneSerializer, AccessSerializer):
     """The new user and an access token."""
 
     user = NewUserSerializer()
 
 
-@example({"success": True, "message": "Logged in.", "user": {**_USER, "role": "user"}, **_ACCESS})
+@example
 class LoggedInSerializer(DoneSerializer, AccessSerializer):
     """The user and an access token."""
 
     user = KnownUserSerializer()
 
 
-@example({"success": True, "message": "The password is changed.", **_ACCESS})
+@example
 class PasswordChangedSerializer(DoneSerializer, AccessSerializer):
     """An access token of the session that replaces the caller's."""
 
 
-@example({"enabled": True, "since": MOMENT_EXAMPLE, "recoveryCodesLeft": 10})
+@example
 class TwoFactorSerializer(AnswerSerializer):
     """The state of two-factor authentication."""
 
@@ -293,33 +255,21 @@ class TwoFactorSerializer(AnswerSerializer):
     recoveryCodesLeft = IntegerField()
 
 
-@example(
-    {
-        "uri": "otpauth://totp/algotrade:trader%40example.com?digits=6&secret=JBSWY3DP&algorithm=SHA1&issuer=algotrade&period=30"
-    }
-)
+@example
 class FactorSecretSerializer(AnswerSerializer):
     """A new secret, for an authenticator."""
 
     uri = CharField(help_text="The URI for the authenticator, usually shown as a QR code.")
 
 
-@example({"recoveryCodes": ["3f9a1-c07be"]})
+@example
 class RecoveryCodesSerializer(AnswerSerializer):
     """Recovery codes, each of which replaces a one-time code once. They are shown this once."""
 
     recoveryCodes = serializers.ListField(child=CharField())
 
 
-@example(
-    {
-        "at": MOMENT_EXAMPLE,
-        "action": "login",
-        "by": "user",
-        "address": "127.0.0.1",
-        "details": {},
-    }
-)
+@example
 class ActivitySerializer(AnswerSerializer):
     """An event of the account's security."""
 
@@ -335,15 +285,7 @@ class ActivitySerializer(AnswerSerializer):
     details = RecordField(ActivityDetails)
 
 
-@example(
-    {
-        "id": ID_EXAMPLE,
-        "createdAt": MOMENT_EXAMPLE,
-        "readyAt": None,
-        "expiresAt": MOMENT_EXAMPLE,
-        "archive": f"/api/auth/export/{ID_EXAMPLE}/archive",
-    }
-)
+@example
 class ExportSerializer(AnswerSerializer):
     """An archive of the user's data."""
 
@@ -371,30 +313,21 @@ class ResourceUsageSerializer(AnswerSerializer):
     used = IntegerField(help_text="How much of it the account has.")
 
 
-@example({"limits": [{"resource": "algorithms", "limit": 500, "used": 3}]})
+@example
 class LimitsSerializer(AnswerSerializer):
     """The limits of the account."""
 
     limits = ResourceUsageSerializer(many=True)
 
 
-@example({"success": True, **_ACCESS})
+@example
 class RenewedSerializer(AccessSerializer):
     """A new access token."""
 
     success = BooleanField()
 
 
-@example(
-    {
-        "id": ID_EXAMPLE,
-        "createdAt": MOMENT_EXAMPLE,
-        "lastUsedAt": MOMENT_EXAMPLE,
-        "address": "127.0.0.1",
-        "userAgent": "curl/8.5.0",
-        "current": True,
-    }
-)
+@example
 class SessionSerializer(AnswerSerializer):
     """A live login of the user."""
 
@@ -408,7 +341,7 @@ class SessionSerializer(AnswerSerializer):
     current = BooleanField(help_text="Whether it is the session of this call.")
 
 
-@example(_KEY)
+@example
 class KeySerializer(AnswerSerializer):
     """An API key, without its text."""
 
@@ -423,7 +356,7 @@ class KeySerializer(AnswerSerializer):
     networks = NetworkListField(help_text="The networks that may use it; empty: all.")
 
 
-@example({**_KEY, "key": "atk_examplexampleexamplexampleexamplex7Qk"})
+@example
 class CreatedKeySerializer(KeySerializer):
     """An API key with its text."""
 

@@ -34,8 +34,6 @@ SYMBOL: Final[Schema] = {
     "examples": ["NSE:RELIANCE"],
 }
 
-_EQUITY: Final = {"symbol": "NSE:RELIANCE", "type": "equity", "exchange": "NSE"}
-
 
 @extend_schema_field(STRING)
 class VerbatimField(serializers.Field[str, str, str, Any]):
@@ -67,14 +65,14 @@ class SymbolField(CharField):
     """An EXCHANGE:SYMBOL in an answer."""
 
 
-@example({"symbol": "NSE:RELIANCE"})
+@example
 class SymbolToValidateSerializer(StrictSerializer):
     refuses_unknown = False
 
     symbol = VerbatimField(help_text="The text to check, such as NSE:RELIANCE.")
 
 
-@example({**_EQUITY, "valid": True, "tradable": True})
+@example
 class VerdictSerializer(AnswerSerializer):
     """The check of a symbol: `valid` for its form, `tradable`, the `reason` against it, and
     `suggestions` of likely corrections.
@@ -102,7 +100,7 @@ class VerdictSerializer(AnswerSerializer):
         return answer | {"suggestions": list(suggestions)} if suggestions else answer
 
 
-@example({"query": "reliance"})
+@example
 class SearchQuery(StrictSerializer):
     query = SearchTextField(
         help_text="A part of a symbol, of a name or of a broker's name for it; an ISIN;"
@@ -135,7 +133,7 @@ class MatchSerializer(AnswerSerializer):
         return answer
 
 
-@example({"results": [{**_EQUITY, "name": "Reliance Industries Limited"}]})
+@example
 class MatchesSerializer(AnswerSerializer):
     """The matches, the best first."""
 
@@ -150,25 +148,7 @@ class AliasSerializer(AnswerSerializer):
     token = NullableTextField()
 
 
-@example(
-    {
-        **_EQUITY,
-        "exchangeName": "RELIANCE",
-        "name": "Reliance Industries Limited",
-        "isin": "INE002A01018",
-        "underlying": None,
-        "expiry": None,
-        "strike": None,
-        "optionType": None,
-        "lotSize": 1,
-        "tickSize": 0.05,
-        "multiplier": 1,
-        "freezeQuantity": None,
-        "tradable": True,
-        "nextExpiries": ["2026-11-24", "2026-12-29"],
-        "aliases": [{"source": "kite", "name": "RELIANCE", "token": "738561"}],
-    }
-)
+@example
 class InstrumentSerializer(AnswerSerializer):
     """An instrument; null for fields that do not apply or are unknown."""
 

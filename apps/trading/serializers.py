@@ -4,9 +4,8 @@ from typing import Any
 
 from rest_framework.serializers import BooleanField
 
-from apps.algorithms.serializers import ALGORITHM_EXAMPLE, AlgorithmSerializer, IssueSerializer
+from apps.algorithms.serializers import AlgorithmSerializer, IssueSerializer
 from apps.core.api.resources import (
-    MOMENT_EXAMPLE,
     AnswerSerializer,
     ChoiceField,
     FlagField,
@@ -46,14 +45,14 @@ __all__ = [
 ]
 
 
-@example({"closePositions": True})
+@example
 class StopSerializer(StrictSerializer):
     closePositions = FlagField(
         default=True, help_text="Whether its positions are closed; they are unless it is false."
     )
 
 
-@example({"reason": "News", "closePositions": False})
+@example
 class EmergencySerializer(StrictSerializer):
     reason = TextField(
         required=False,
@@ -65,7 +64,7 @@ class EmergencySerializer(StrictSerializer):
     closePositions = FlagField(default=False, help_text="Whether all positions are closed too.")
 
 
-@example({**ALGORITHM_EXAMPLE, "status": "active", "active": True, "warnings": []})
+@example
 class StartedAlgorithmSerializer(AlgorithmSerializer):
     """An algorithm after its start, with warnings."""
 
@@ -78,15 +77,7 @@ class StartedAlgorithmSerializer(AlgorithmSerializer):
         }
 
 
-@example(
-    {
-        "balance": 10_000_000,
-        "reserved": 0,
-        "available": 10_000_000,
-        "equity": 10_000_000,
-        "currency": "INR",
-    }
-)
+@example
 class AccountSerializer(AnswerSerializer):
     """The paper account, in rupees."""
 
@@ -97,7 +88,7 @@ class AccountSerializer(AnswerSerializer):
     currency = ChoiceField(choices=("INR",))
 
 
-@example({"active": True, "since": MOMENT_EXAMPLE, "reason": "News"})
+@example
 class KillSwitchSerializer(AnswerSerializer):
     """The kill switch of the caller."""
 

@@ -6,8 +6,6 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework.serializers import BooleanField, CharField, IntegerField
 
 from apps.core.api.resources import (
-    ID_EXAMPLE,
-    MOMENT_EXAMPLE,
     AnswerSerializer,
     ChoiceField,
     ChoiceSetField,
@@ -31,36 +29,6 @@ SETTABLE: Final = (EndpointStatus.ENABLED.value, EndpointStatus.DISABLED.value)
 _TYPES: Final = [type.value for type in EventType]
 _STATUSES: Final = [status.value for status in DeliveryStatus]
 
-WEBHOOK_EXAMPLE: Final = {
-    "id": ID_EXAMPLE,
-    "url": "https://hooks.example.com/algotrade",
-    "events": ["algorithm.error", "risk.daily_loss_limit_reached"],
-    "description": "Pager",
-    "status": "enabled",
-    "disabledReason": None,
-    "failingSince": None,
-    "createdAt": MOMENT_EXAMPLE,
-}
-WAITING_EXAMPLE: Final = {
-    "id": ID_EXAMPLE,
-    "eventId": ID_EXAMPLE,
-    "type": "algorithm.error",
-    "sequence": 7,
-    "status": "waiting",
-    "createdAt": MOMENT_EXAMPLE,
-    "nextAttemptAt": MOMENT_EXAMPLE,
-    "attempts": [],
-}
-DELIVERED_EXAMPLE: Final = {
-    **WAITING_EXAMPLE,
-    "status": "delivered",
-    "nextAttemptAt": None,
-    "attempts": [
-        {"number": 1, "at": MOMENT_EXAMPLE, "httpStatus": 503, "latency": 41, "error": "status"},
-        {"number": 2, "at": MOMENT_EXAMPLE, "httpStatus": 204, "latency": 38, "error": None},
-    ],
-}
-
 
 @extend_schema_field(
     {
@@ -78,7 +46,7 @@ class UrlField(TextField):
         super().__init__(exact=True, max_length=MAX_URL_LENGTH, help_text=help_text, **options)
 
 
-@example({name: WEBHOOK_EXAMPLE[name] for name in ("url", "events", "description")})
+@example
 class NewWebhookSerializer(StrictSerializer):
     url = UrlField()
     events = ChoiceSetField(choices=_TYPES, help_text="The types that are sent there.")
@@ -87,10 +55,7 @@ class NewWebhookSerializer(StrictSerializer):
     )
 
 
-@example(
-    {"status": "enabled"},
-    **{"Another address": {"url": "https://hooks.example.com/v2", "description": "Pager"}},
-)
+@example
 class WebhookChangeSerializer(StrictSerializer):
     url = UrlField(required=False)
     events = ChoiceSetField(
@@ -106,7 +71,7 @@ class WebhookChangeSerializer(StrictSerializer):
     )
 
 
-@example(WEBHOOK_EXAMPLE)
+@example
 class WebhookSerializer(AnswerSerializer):
     """An address that receives events."""
 
@@ -127,7 +92,7 @@ class WebhookSerializer(AnswerSerializer):
     createdAt = MomentField()
 
 
-@example({**WEBHOOK_EXAMPLE, "secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo="})
+@example
 class WebhookWithSecretSerializer(WebhookSerializer):
     """A webhook with its secret."""
 
@@ -151,7 +116,7 @@ class DeliveryAttemptSerializer(AnswerSerializer):
     )
 
 
-@example(WAITING_EXAMPLE)
+@example
 class DeliverySerializer(AnswerSerializer):
     """An event on its way to a webhook."""
 
@@ -177,12 +142,12 @@ class DeliveryQuery(StrictSerializer):
     type = ChoiceField(choices=_TYPES, required=False, help_text="Only events of this type.")
 
 
-@example({"since": MOMENT_EXAMPLE})
+@example
 class RecoverySerializer(StrictSerializer):
     since = MomentField(help_text="Deliveries that failed before then are not sent again.")
 
 
-@example({"queued": 120, "more": False})
+@example
 class RecoveredSerializer(AnswerSerializer):
     """The number of deliveries that were queued again."""
 
@@ -190,12 +155,12 @@ class RecoveredSerializer(AnswerSerializer):
     more = BooleanField(help_text="There are more: call again when these have been sent.")
 
 
-@example({"events": ["performance.alert"]})
+@example
 class NoticesChangeSerializer(StrictSerializer):
     events = ChoiceSetField(choices=_TYPES, least=0, help_text="The types; none is a choice too.")
 
 
-@example({"address": "trader@example.com", "events": ["performance.alert"]})
+@example
 class NoticesSerializer(AnswerSerializer):
     """The types of events that a user receives by e-mail."""
 

@@ -11,8 +11,8 @@ import pytest
 from apps.accounts.models import User
 from apps.algorithms import services
 from apps.algorithms.configuration import STEPS
-from apps.algorithms.serializers.examples import EXAMPLE_STEPS
 from apps.algorithms.services import BUILT_IN_TEMPLATES
+from apps.core.api.resources import examples_of
 from apps.ops.demo.walkthrough import DEMO_ALGORITHM
 from tests import make, openapi
 
@@ -23,7 +23,7 @@ TEMPLATES = [template.steps for template in BUILT_IN_TEMPLATES]
 
 @pytest.mark.parametrize(
     "steps",
-    [EXAMPLE_STEPS, DEMO_ALGORITHM, *TEMPLATES],
+    [examples_of("algorithms")["AlgorithmBody"]["Example"], DEMO_ALGORITHM, *TEMPLATES],
     ids=["example", "demo", *(template.slug for template in BUILT_IN_TEMPLATES)],
 )
 def test_the_risk_of_a_template_keeps_a_position_within_its_limit(steps: Mapping[str, Any]) -> None:

@@ -19,7 +19,6 @@ from rest_framework.test import APIClient
 from apps.accounts import tasks as export_tasks
 from apps.accounts.models import User
 from apps.algorithms.configuration import STEPS
-from apps.algorithms.serializers import examples
 from apps.core.api import resources
 from apps.core.api.resources import schema
 from apps.core.errors import Code
@@ -273,31 +272,37 @@ def test_every_field_of_a_request_is_described() -> None:
     ] == []
 
 
-def test_every_field_of_a_request_has_a_valid_example() -> None:
-    without, wrong = [], []
-    for path, field in FIELDS_OF_REQUESTS:
-        examples = [field["example"]] if "example" in field else _annotation(field, "examples")
-        if not examples:
-            without.append(path)
-            continue
-        schema = field.get("schema", field)
-        wrong += [(path, fault) for value in examples for fault in _faults(schema, value)]
-    assert (without, wrong) == ([], [])
+def test_the_examples_of_fields_are_valid() -> None:
+    fields = [field.get("schema", field) for _, field in FIELDS_OF_REQUESTS]
+    examples = [
+        (field, value) for field in fields for value in _annotation(field, "examples") or ()
+    ]
+    assert len(examples) > 100
+    assert [fault for field, value in examples for fault in _faults(field, value)] == []
 
 
-def test_of_several_values_of_a_component_the_first_is_its_example() -> None:
-    names = [f"field{number}" for number in range(12)]
-    part: dict[str, Any] = {"type": "string"}
-    whole = {"type": "object", "properties": {name: resources.ref("Part") for name in names}}
-    example = {"value": {name: f"value of {name}" for name in reversed(names)}}
-    answer = {"content": {"application/json": {"schema": whole, "examples": {"": example}}}}
-    schema.add_examples(
-        {
-            "paths": {"/": {"get": {"responses": {"200": answer}}}},
-            "components": {"schemas": {"Part": part}},
-        }
-    )
-    assert part["examples"] == ["value of field0"]
+def _body_fields(schema: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the fields of a body, in all of its kinds."""
+    if "$ref" in schema:
+        yield from _body_fields(SCHEMAS[schema["$ref"].rpartition("/")[2]])
+    for kind in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
+        yield from _body_fields(kind)
+    yield from schema.get("properties", {}).items()
+
+
+def _needs_no_example(field: dict[str, Any]) -> bool:
+    is_choice = "enum" in field or field.get("type") == "boolean"
+    return is_choice or "examples" in field or field.get("description") == "Ignored."
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, (_, _, operation) in OPERATIONS.items() if "requestBody" in operation]
+)
+def test_the_examples_of_a_body_show_each_of_its_fields(name: str) -> None:
+    media = OPERATIONS[name][2]["requestBody"]["content"]["application/json"]
+    shown = {field for example in media["examples"].values() for field in example["value"]}
+    fields = _body_fields(media["schema"])
+    assert {name for name, field in fields if not _needs_no_example(field)} <= shown
 
 
 def test_the_example_of_a_refusal_is_one() -> None:
@@ -385,7 +390,11 @@ KINDS_OF_EXITS = [
 
 @pytest.mark.parametrize(("part", "kind"), KINDS_OF_EXITS)
 def test_exits_require_the_fields_that_the_engine_requires(part: str, kind: str) -> None:
-    whole = SCHEMAS[kind]["examples"][0]
+    fields = SCHEMAS[kind]["properties"]
+    whole = {
+        name: fields[name].get("const") or fields[name]["examples"][0]
+        for name in SCHEMAS[kind]["required"]
+    }
     if part == "trailingStop":
         whole = {**whole, "enabled": False}  # an unfinished one
     for name in whole:
@@ -568,11 +577,10 @@ def _example_of_answer(name: str) -> Any:
 
 
 def test_the_studies_of_the_example_of_an_algorithm_can_be_submitted() -> None:
-    walk_forward = configs.parse_config(
-        configs.WalkForwardConfig, examples.CHANGES["walkForwardConfig"]
-    )
-    configs.parse_config(configs.MonteCarloConfig, examples.CHANGES["monteCarloConfig"])
-    steps = {name: examples.CHANGES[name] for name in STEPS}
+    changes = resources.examples_of("algorithms")["AlgorithmBody"]["Example"]
+    walk_forward = configs.parse_config(configs.WalkForwardConfig, changes["walkForwardConfig"])
+    configs.parse_config(configs.MonteCarloConfig, changes["monteCarloConfig"])
+    steps = {name: changes[name] for name in STEPS}
     assert path_errors(steps, walk_forward.parameters) == ()
 
 

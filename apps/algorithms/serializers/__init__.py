@@ -30,12 +30,7 @@ from apps.algorithms.serializers.algorithms import (
     VersionSummaryQuery,
     VersionSummarySerializer,
 )
-from apps.algorithms.serializers.examples import (
-    ALGORITHM_EXAMPLE,
-    EXAMPLE_STEPS,
-)
 from apps.algorithms.serializers.explanations import (
-    EXPLAINED_CANDLE_EXAMPLE,
     EXPLAINED_SIDES,
     HELD,
     OUTCOME_MESSAGES,
@@ -56,11 +51,8 @@ from apps.algorithms.serializers.schemas import (
 )
 
 __all__ = [
-    "ALGORITHM_EXAMPLE",
     "CHANGE",
-    "EXAMPLE_STEPS",
     "EXIT_REASON_HELP",
-    "EXPLAINED_CANDLE_EXAMPLE",
     "EXPLAINED_SIDES",
     "HELD",
     "OUTCOME_MESSAGES",

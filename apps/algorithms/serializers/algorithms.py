@@ -9,7 +9,6 @@ from drf_spectacular.extensions import OpenApiSerializerFieldExtension
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import (
     Direction,
-    OpenApiExample,
     extend_schema_field,
     extend_schema_serializer,
 )
@@ -22,7 +21,6 @@ from apps.algorithms.lifecycle import LISTED_STATUSES, AlgorithmStatus
 from apps.algorithms.performance import paper_performance
 from apps.algorithms.performance.alerts import ACTIONS, LARGEST_THRESHOLD
 from apps.algorithms.performance.last_execution import LastExecution
-from apps.algorithms.serializers import examples
 from apps.algorithms.serializers.schemas import DRAFT, step_refs
 from apps.algorithms.study_results import (
     MOST_WALK_FORWARDS,
@@ -31,8 +29,6 @@ from apps.algorithms.study_results import (
     with_engine_notes,
 )
 from apps.core.api.resources import (
-    ID_EXAMPLE,
-    MOMENT_EXAMPLE,
     OBJECT,
     AnswerSerializer,
     ChoiceField,
@@ -181,7 +177,7 @@ def _stored_steps(sources: Mapping[str, str]) -> dict[str, StepField]:
     }
 
 
-@example(examples.ALGORITHM_EXAMPLE)
+@example
 class AlgorithmSerializer(AnswerSerializer):
     """An algorithm.
 
@@ -278,12 +274,12 @@ class IssuesSerializer(AnswerSerializer):
     )
 
 
-@example(examples.SAVED_ALGORITHM)
+@example
 class SavedAlgorithmSerializer(IssuesSerializer, AlgorithmSerializer):
     """An algorithm, with its missing parts and its warnings."""
 
 
-@example(examples.CHANGES, **{"As it was read": examples.SAVED_ALGORITHM})
+@example
 class AlgorithmBodySerializer(SavedAlgorithmSerializer):
     """The fields that a client may set, all optional.
 
@@ -311,7 +307,7 @@ class AlgorithmBodySerializer(SavedAlgorithmSerializer):
         return {name: value for name, value in super().read(data).items() if value is not None}
 
 
-@example({"name": "Crossing averages, faster"})
+@example
 class AlgorithmCopySerializer(StrictSerializer):
     name = TextField(
         required=False,
@@ -331,7 +327,7 @@ class ListedPerformanceSerializer(AnswerSerializer):
         return rounded
 
 
-@example(examples.ITEM)
+@example
 class AlgorithmItemSerializer(AnswerSerializer):
     """An algorithm in a list, without its steps."""
 
@@ -350,16 +346,7 @@ class AlgorithmItemSerializer(AnswerSerializer):
         return super().to_representation({**instance, "symbols": instance["symbols"] or []})
 
 
-@example(
-    {
-        **examples.ITEM,
-        "description": "",
-        "market": None,
-        "owner": "A Trader",
-        "isPublic": True,
-        **examples.EXAMPLE_STEPS,
-    }
-)
+@example
 class TemplateSerializer(AlgorithmItemSerializer):
     """An algorithm to copy, with its steps. Of its owner only the display name is shown."""
 
@@ -382,7 +369,7 @@ class TemplateSerializer(AlgorithmItemSerializer):
         return super().to_representation({"market": None, **instance})
 
 
-@example({"version": 1, "current": True, **examples.EXAMPLE_STEPS, "createdAt": MOMENT_EXAMPLE})
+@example
 class VersionSerializer(AnswerSerializer):
     """A configuration in the history of an algorithm."""
 
@@ -428,7 +415,7 @@ class SettingChangeSerializer(AnswerSerializer):
     )
 
 
-@example(examples.SUMMARY)
+@example
 class SummarySerializer(AnswerSerializer):
     """The steps of an algorithm in words."""
 
@@ -437,7 +424,7 @@ class SummarySerializer(AnswerSerializer):
     steps = StepSummarySerializer(many=True, help_text="The summaries in the order of the steps.")
 
 
-@example(examples.VERSION_SUMMARY)
+@example
 class VersionSummarySerializer(SummarySerializer):
     """The steps of a version in words, and the changes since another version."""
 
@@ -470,15 +457,7 @@ class VersionSummaryQuery(StrictSerializer):
     )
 
 
-@example(
-    {
-        "from": None,
-        "to": "stopped",
-        "by": ID_EXAMPLE,
-        "reason": "created",
-        "at": MOMENT_EXAMPLE,
-    }
-)
+@example
 class StatusChangeSerializer(AnswerSerializer):
     """A change of an algorithm's status."""
 
@@ -491,7 +470,7 @@ class StatusChangeSerializer(AnswerSerializer):
     at = MomentField()
 
 
-@example({"performance": paper_performance.new(), "lastUpdated": MOMENT_EXAMPLE})
+@example
 class PerformanceRecordSerializer(AnswerSerializer):
     """The performance of an algorithm, and the time of its last change."""
 
@@ -536,14 +515,14 @@ class MetricAlertsSerializer(StrictSerializer):
         return dict(instance)
 
 
-@example(examples.ALERTS)
+@example
 class AlertsSerializer(StrictSerializer):
     """At most one alert for each metric."""
 
     alerts = MetricAlertsSerializer(help_text="Keyed by metric; an absent metric has no alert.")
 
 
-@example(examples.REVIEW)
+@example
 class ReviewSerializer(IssuesSerializer):
     """The problems that keep an algorithm from running, and warnings."""
 
@@ -637,7 +616,7 @@ class OffsetSerializer(DocumentSerializer):
     maximum = IntegerField()
 
 
-@example(examples.INDICATOR)
+@example
 class CatalogueIndicatorSerializer(AnswerSerializer):
     """An indicator of the catalogue. The first output and the first source are the defaults."""
 
@@ -666,7 +645,7 @@ class CatalogueIndicatorSerializer(AnswerSerializer):
         }
 
 
-@example(examples.PATTERN)
+@example
 class CataloguePatternSerializer(AnswerSerializer):
     """A candle pattern of the catalogue."""
 
@@ -679,10 +658,8 @@ class CataloguePatternSerializer(AnswerSerializer):
     opposite = ChoiceField(choices=PATTERNS, help_text="The pattern for the short side.")
 
 
-@extend_schema_serializer(
-    many=False,
-    examples=[OpenApiExample("Example", examples.CATALOGUE_PAGE)],
-)
+@extend_schema_serializer(many=False)
+@example
 class CataloguePageSerializer(DocumentSerializer):
     """A page of indicators, with all candle patterns on every page."""
 

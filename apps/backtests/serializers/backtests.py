@@ -14,9 +14,7 @@ from apps.backtests.running.receipts import Receipt
 from apps.backtests.running.results import engine_notes, noted_receipt
 from apps.backtests.running.sample_notices import notice_on_result
 from apps.backtests.running.submissions import STUDY_FIELDS, ends_in_future
-from apps.backtests.serializers import examples
 from apps.core.api.resources import (
-    ID_EXAMPLE,
     ID_PATTERN,
     STRING,
     AnswerSerializer,
@@ -102,14 +100,7 @@ class BacktestSymbolField(TextField):
     """A symbol of the backtest."""
 
 
-@example(
-    examples.REQUEST,
-    **{
-        "A walk-forward": examples.WALK_FORWARD_REQUEST,
-        "A Monte Carlo simulation": examples.MONTE_CARLO_REQUEST,
-        "An optimization": examples.OPTIMIZATION_REQUEST,
-    },
-)
+@example
 class BacktestRequestSerializer(StrictSerializer):
     """A backtest to run.
 
@@ -168,7 +159,7 @@ class BacktestRequestSerializer(StrictSerializer):
     )
 
 
-@example({"name": examples.NAME, "kept": True})
+@example
 class BacktestChangeSerializer(StrictSerializer):
     """The new name of a backtest, or whether it is kept, or both."""
 
@@ -189,7 +180,7 @@ class AlgorithmFilterField(serializers.Field[str, str, str, Any]):
         return data
 
 
-@example({"algorithmId": ID_EXAMPLE})
+@example
 class BacktestQuery(StrictSerializer):
     """The filters and the order of a list of backtests."""
 
@@ -283,7 +274,7 @@ class BacktestErrorSerializer(DocumentSerializer):
     message = CharField()
 
 
-@example(examples.BACKTEST)
+@example
 class BacktestSerializer(AnswerSerializer):
     """A backtest; `performance`, `results` and `receipt` are null until it is completed.
 
@@ -343,7 +334,7 @@ class BacktestWarningSerializer(DocumentSerializer):
     message = CharField()
 
 
-@example(examples.WHOLE_BACKTEST)
+@example
 class WholeBacktestSerializer(BacktestSerializer):
     """A backtest as in a list, with its warnings and its breakdowns."""
 
@@ -369,7 +360,7 @@ def _warnings(backtest: Backtest) -> Iterator[dict[str, str]]:
         yield {"field": "endDate", "message": f"{message} it ends with the last stored bar."}
 
 
-@example(examples.TRADE_EXAMPLE)
+@example
 class TradeSerializer(DocumentSerializer):
     """A closed trade.
 
@@ -446,7 +437,7 @@ class TradeSerializer(DocumentSerializer):
         return dict(instance)
 
 
-@example({"points": [examples.EQUITY_POINT]})
+@example
 class EquitySerializer(DocumentSerializer):
     """The equity curve; empty before the backtest is completed."""
 

@@ -29,7 +29,8 @@ class PercentageStop(StrictModel):
     percentage: Percentage = Field(
         description=(
             "The distance of the stop in percent of the average entry price; 0.5 means 0.5 %."
-        )
+        ),
+        examples=[0.5],
     )
 
 
@@ -59,7 +60,8 @@ class RiskRewardTarget(StrictModel):
         description=(
             "The distance of the target as a multiple of the stop's. It needs a stop loss,"
             " here or in riskParameters."
-        )
+        ),
+        examples=[2],
     )
 
 

@@ -21,6 +21,7 @@ from apps.core.api.resources import (
     MomentField,
     Schema,
     StrictSerializer,
+    examples_of,
 )
 from apps.core.errors import Fault, InvalidInput
 from apps.core.requests import MAX_NUMBER
@@ -96,21 +97,6 @@ class SymbolCandlesSerializer(StrictSerializer):
         items = body["candles"]
         _check_count("candles", items, len(items), MOST_CANDLES)
         return {**body, "candles": _rows("candles", items)}
-
-
-_CANDLES_EXAMPLE: Final = {
-    "symbol": "NSE:RELIANCE",
-    "timeframe": "5m",
-    "candles": [["2024-02-05T03:45:00Z", 2915, 2921.5, 2912.05, 2920, 184211]],
-}
-
-_CANDLES_OF_MANY_EXAMPLE: Final = {
-    "timeframe": "5m",
-    "series": [
-        {"symbol": symbol, "candles": _CANDLES_EXAMPLE["candles"]}
-        for symbol in ("NSE:RELIANCE", "NSE:TCS")
-    ],
-}
 
 
 class ClosedCandlesSerializer(SymbolCandlesSerializer):
@@ -244,21 +230,6 @@ class RefusedCandleSerializer(AnswerSerializer):
     reason = ChoiceField(choices=BarRejectReason, help_text="Why it was not taken.")
 
 
-_RECEIVED_EXAMPLE: Final = {
-    "symbol": "NSE:RELIANCE",
-    "timeframe": "5m",
-    "received": 1,
-    "added": 1,
-    "repeated": 0,
-    "changed": 0,
-    "late": 0,
-    "outOfOrder": 0,
-    "offSession": 0,
-    "sampleDropped": 0,
-    "refused": [],
-}
-
-
 class ReceivedCandlesSerializer(AnswerSerializer):
     """The result for the candles of one symbol."""
 
@@ -326,9 +297,13 @@ CANDLES_RECEIVED: Final = PolymorphicProxySerializer(
     resource_type_field_name=None,
 )
 EXAMPLES: Final = [
-    OpenApiExample("Example", _CANDLES_EXAMPLE, request_only=True),
-    OpenApiExample("Of many symbols", _CANDLES_OF_MANY_EXAMPLE, request_only=True),
-    OpenApiExample("Example", _RECEIVED_EXAMPLE, response_only=True),
+    OpenApiExample(name, value, request_only=is_request, response_only=not is_request)
+    for kind, is_request in (
+        ("ClosedCandles", True),
+        ("ClosedCandlesOfMany", True),
+        ("ReceivedCandles", False),
+    )
+    for name, value in examples_of("market")[kind].items()
 ]
 
 

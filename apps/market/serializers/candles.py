@@ -10,7 +10,6 @@ from rest_framework import serializers
 from rest_framework.serializers import BooleanField, CharField, DateField, IntegerField
 
 from apps.core.api.resources import (
-    MOMENT_EXAMPLE,
     AnswerSerializer,
     ArrowRenderer,
     ChoiceField,
@@ -114,7 +113,7 @@ class RangeQuery(StrictSerializer):
         return query
 
 
-@example({"symbol": "NSE:RELIANCE", "timeframe": "1d", "from": "2026-04-08", "to": "2026-06-30"})
+@example
 class CandlesQuery(RangeQuery):
     """The candles to list."""
 
@@ -130,7 +129,7 @@ class CandlesQuery(RangeQuery):
     )
 
 
-@example({"symbol": "NSE:RELIANCE"})
+@example
 class CoverageQuery(StrictSerializer):
     """The symbol of a coverage report."""
 
@@ -140,7 +139,7 @@ class CoverageQuery(StrictSerializer):
     )
 
 
-@example({"query": "RELI"})
+@example
 class SeriesQuery(StrictSerializer):
     """The filters of a list of stored series."""
 
@@ -180,14 +179,7 @@ class AdjustmentSerializer(AnswerSerializer):
     source_ = CharField(help_text="The source.")
 
 
-@example(
-    {
-        "symbol": "NSE:RELIANCE",
-        "timeframe": "1d",
-        "candles": [["2026-11-19T18:30:00.000Z", 1400.5, 1412.0, 1391.2, 1409.9, 8812345]],
-        "dates": ["2026-11-20"],
-    }
-)
+@example
 class CandlesSerializer(AnswerSerializer):
     """Candles of a symbol.
 
@@ -301,20 +293,7 @@ class TimeframeCoverageSerializer(AnswerSerializer):
     )
 
 
-@example(
-    {
-        "symbol": "NSE:RELIANCE",
-        "timeframe": "1d",
-        "first": MOMENT_EXAMPLE,
-        "last": MOMENT_EXAMPLE,
-        "bars": 1,
-        "days": 1,
-        "missingSessions": 0,
-        "uncheckedYears": [],
-        "synthetic": True,
-        "generatedUntil": MOMENT_EXAMPLE,
-    }
-)
+@example
 class SeriesSerializer(TimeframeCoverageSerializer):
     """The stored history of one symbol in one timeframe; the call for one symbol has the gaps."""
 
@@ -378,25 +357,7 @@ class CandleQualitySerializer(AnswerSerializer):
     )
 
 
-@example(
-    {
-        "symbol": "NSE:RELIANCE",
-        "timeframes": [
-            {
-                "timeframe": "1d",
-                "first": MOMENT_EXAMPLE,
-                "last": MOMENT_EXAMPLE,
-                "bars": 1,
-                "days": 1,
-                "missingSessions": 0,
-                "gaps": [],
-                "uncheckedYears": [],
-                "synthetic": True,
-                "generatedUntil": MOMENT_EXAMPLE,
-            }
-        ],
-    }
-)
+@example
 class CoverageSerializer(AnswerSerializer):
     """The stored history of a symbol, and the quality of one timeframe."""
 

@@ -47,7 +47,6 @@ MAX_PRICE: Final = 10**9
 DEFAULT_PRODUCT: Final[Product] = "delivery"
 CHARGE_ITEMS: Final = ("brokerage", *get_args(ChargeItem), "depository_charge")
 _CLOCK_TIME: Final[Schema] = {"type": "string", "pattern": "^[0-2][0-9]:[0-5][0-9]$"}
-_EDITION_EXAMPLE: Final = "5d41402abc4b2a76b9719d911017c592ae5f1c3f0d0b9d5b1f6d3c2b1a098765"
 _EDITION_HELP: Final = "SHA-256 of the edition of the rulebook."
 
 
@@ -70,7 +69,7 @@ class BrokerField(ChoiceField):
         return super().to_internal_value(data)
 
 
-@example({"exchange": "NSE", "date": "2026-08-03"})
+@example
 class SessionsQuery(StrictSerializer):
     """The day and the exchange of a session."""
 
@@ -78,7 +77,7 @@ class SessionsQuery(StrictSerializer):
     date = QueryDateField(source="day", help_text="A day in Asia/Kolkata.")
 
 
-@example({"exchange": "NSE", "segment": "equity", "date": "2026-11-20"})
+@example
 class ChargeRatesQuery(StrictSerializer):
     """The segment and the day of charge rates."""
 
@@ -102,15 +101,7 @@ class ChargeRatesQuery(StrictSerializer):
         return query
 
 
-@example(
-    {
-        "symbol": "NSE:RELIANCE",
-        "side": "buy",
-        "quantity": 100,
-        "price": 1400.5,
-        "date": "2026-11-20",
-    }
-)
+@example
 class ChargesQuery(StrictSerializer):
     """The fill for a contract note."""
 
@@ -185,36 +176,7 @@ class SegmentSessionSerializer(AnswerSerializer):
     sources = RuleSourceSerializer(many=True, source="day.rows", help_text="The rules behind it.")
 
 
-@example(
-    {
-        "exchange": "NSE",
-        "date": "2026-08-03",
-        "edition": _EDITION_EXAMPLE,
-        "segments": [
-            {
-                "segment": "derivatives",
-                "session": "regular",
-                "name": "",
-                "phases": [
-                    {"phase": "pre_open", "opens": "09:00", "closes": "09:08"},
-                    {"phase": "continuous", "opens": "09:15", "closes": "15:40"},
-                ],
-                "sources": [
-                    {
-                        "row": "sessions.csv:10",
-                        "source": "NSE/FAOP/74467; BSE notice of 2026-08-01",
-                        "unsourced": "",
-                    },
-                    {
-                        "row": "sessions.csv:14",
-                        "source": "NSE notice of 2025-12-05",
-                        "unsourced": "",
-                    },
-                ],
-            }
-        ],
-    }
-)
+@example
 class SessionsSerializer(AnswerSerializer):
     """The sessions of an exchange on a date, with their reasons."""
 
@@ -246,45 +208,7 @@ class ChargeSerializer(AnswerSerializer):
     )
 
 
-@example(
-    {
-        "symbol": "NSE:RELIANCE",
-        "date": "2026-11-20",
-        "side": "buy",
-        "quantity": 100,
-        "price": 1400.5,
-        "multiplier": 1,
-        "value": 140050,
-        "segment": "equity",
-        "instrument": "share",
-        "product": "delivery",
-        "broker": "discount",
-        "edition": _EDITION_EXAMPLE,
-        "charges": [
-            {
-                "item": item,
-                "percent": percent,
-                "amount": amount,
-                "rounded": rounded,
-                "since": since,
-                "row": f"{file}:{line}",
-                "source": "…",
-                "unsourced": "",
-            }
-            for item, percent, amount, rounded, since, file, line in (
-                ("brokerage", 0, 0, 0, "2009-01-01", "brokers.csv", 3),
-                ("transaction_tax", 0.1, 140.05, 140.05, "2012-07-01", "charges.csv", 3),
-                ("exchange_fee", 0.0030699, 4.299395, 4.3, "2026-03-01", "charges.csv", 31),
-                ("ipft", 1e-7, 0.00014, 0, "2026-03-01", "charges.csv", 47),
-                ("sebi_fee", 0.0001, 0.14005, 0.14, "2021-04-01", "charges.csv", 69),
-                ("stamp_duty", 0.015, 21.0075, 21.01, "2020-07-01", "charges.csv", 71),
-                ("gst", 18, 0.7991, 0.8, "2017-07-01", "charges.csv", 79),
-            )
-        ],
-        "total": 166.3,
-        "unknown": [],
-    }
-)
+@example
 class ContractNoteSerializer(AnswerSerializer):
     """A virtual contract note."""
 
@@ -372,31 +296,7 @@ class RateInForceSerializer(AnswerSerializer):
     )
 
 
-@example(
-    {
-        "exchange": "NSE",
-        "segment": "equity",
-        "date": "2026-11-20",
-        "broker": "discount",
-        "edition": _EDITION_EXAMPLE,
-        "rates": [
-            {
-                "item": "stamp_duty",
-                "percent": 0.015,
-                "cap": None,
-                "sides": ["buy"],
-                "products": ["delivery"],
-                "scopes": ["equity"],
-                "underlyings": [],
-                "since": "2020-07-01",
-                "row": "charges.csv:71",
-                "source": "Indian Stamp Act as amended by the Finance Act 2019: nseindia.com and"
-                " Zerodha bulletin 259741",
-                "unsourced": "",
-            }
-        ],
-    }
-)
+@example
 class ChargeRatesSerializer(AnswerSerializer):
     """The rates of a segment on a date."""
 

@@ -1,7 +1,6 @@
 """Files that operators send, and their reports, on the wire."""
 
-from base64 import b64encode
-from typing import Any, Final
+from typing import Any
 
 from rest_framework import serializers
 from rest_framework.serializers import BooleanField, CharField, DateField, IntegerField
@@ -22,27 +21,8 @@ from apps.market.serializers.candles import ParsedSymbolField
 from apps.symbols.models import Source
 from apps.symbols.services import symbol_finder
 
-_SHA256_EXAMPLE: Final = "5d41402abc4b2a76b9719d911017c592ae5f1c3f0d0b9d5b1f6d3c2b1a098765"
-_FILE_EXAMPLE: Final = b64encode(
-    b"date,open,high,low,close,volume\n2026-04-08,1400.5,1412,1391.2,1409.9,8812345\n"
-).decode()
-_MASTER_EXAMPLE: Final = b64encode(
-    b"instrument_token,exchange_token,tradingsymbol,name,last_price,expiry,strike,tick_size,"
-    b"lot_size,instrument_type,segment,exchange\n"
-    b"738561,2885,RELIANCE,RELIANCE INDUSTRIES,0,,0,0.1,1,EQ,NSE,NSE\n"
-).decode()
 
-
-@example(
-    {
-        "name": "RELIANCE_1d.csv",
-        "content": _FILE_EXAMPLE,
-        "symbol": "NSE:RELIANCE",
-        "timeframe": "1d",
-        "prices": "raw",
-        "ignoreColumns": ["Volume MA"],
-    }
-)
+@example
 class CandleFileSerializer(UploadSerializer):
     """A candle file, and facts that the file itself lacks."""
 
@@ -119,19 +99,7 @@ class CandleFileReportSerializer(AnswerSerializer):
     )
 
 
-@example(
-    {
-        "stored": False,
-        "fingerprint": _SHA256_EXAMPLE,
-        "files": [
-            {"file": "RELIANCE_1d.csv", "lines": ["NSE:RELIANCE 1d (plain, symbol as given)"]}
-        ],
-        "added": 1,
-        "repeated": 0,
-        "replaced": 0,
-        "dropped": 0,
-    }
-)
+@example
 class CandleUploadSerializer(AnswerSerializer):
     """The changes from storing a candle file; for a check, the changes it would make."""
 
@@ -149,7 +117,7 @@ class CandleUploadSerializer(AnswerSerializer):
     )
 
 
-@example({"name": "instruments.csv", "content": _MASTER_EXAMPLE, "asOf": "2026-11-20"})
+@example
 class MasterSerializer(UploadSerializer):
     """An instrument master."""
 
@@ -169,19 +137,7 @@ class MasterSerializer(UploadSerializer):
         return {"as_of": None, **body, "source": source}
 
 
-@example(
-    {
-        "stored": False,
-        "fingerprint": _SHA256_EXAMPLE,
-        "source": "kite",
-        "asOf": "2026-11-20",
-        "read": 1,
-        "added": 1,
-        "changed": 0,
-        "unchanged": 0,
-        "lines": ["instruments.csv: Kite (Zerodha), as of 2026-11-20 (today)"],
-    }
-)
+@example
 class MasterUploadSerializer(AnswerSerializer):
     """The changes from importing an instrument master; for a check, the changes it would make."""
 

@@ -11,8 +11,6 @@ from rest_framework.serializers import BooleanField, CharField, FloatField, Inte
 from apps.algorithms.models import AlgorithmStatus
 from apps.algorithms.serializers import EXIT_REASON_HELP, STATUS_HELP
 from apps.core.api.resources import (
-    ID_EXAMPLE,
-    MOMENT_EXAMPLE,
     AnswerSerializer,
     ArrowRenderer,
     ChoiceField,
@@ -39,15 +37,6 @@ POSITION_SORTS: Final = {
 ORDER_SORTS: Final = {"placedAt": "placed_at", "symbol": "symbol"}
 TRADE_SORTS: Final = {"exitTime": "exit_time", "symbol": "symbol", "profit": "profit"}
 SIGNAL_SORTS: Final = {"time": "bar_time", "symbol": "symbol"}
-SIGNAL_EXAMPLE: Final = {
-    "runId": ID_EXAMPLE,
-    "symbol": "NSE:RELIANCE",
-    "time": MOMENT_EXAMPLE,
-    "side": "long",
-    "action": "entry",
-    "followed": False,
-    "reason": "position_limit",
-}
 
 
 @extend_schema_field(SYMBOL)
@@ -131,23 +120,7 @@ class IndiaDateField(serializers.DateField):
         return moment.astimezone(INDIA).date().isoformat()
 
 
-@example(
-    {
-        "runId": ID_EXAMPLE,
-        "symbol": "NSE:RELIANCE",
-        "status": "open",
-        "side": "long",
-        "quantity": 100,
-        "entryPrice": 1400.5,
-        "lastPrice": 1404,
-        "unrealisedProfit": 350,
-        "stopLoss": 1393.5,
-        "takeProfit": 1414.55,
-        "openedAt": MOMENT_EXAMPLE,
-        "closedAt": None,
-        "closeRequestedAt": None,
-    }
-)
+@example
 class PositionSerializer(AnswerSerializer):
     """A position of a run in one symbol, open or closed."""
 
@@ -183,27 +156,7 @@ class PositionSerializer(AnswerSerializer):
         return abs(position.quantity)
 
 
-@example(
-    {
-        "id": ID_EXAMPLE,
-        "runId": ID_EXAMPLE,
-        "symbol": "NSE:RELIANCE",
-        "side": "buy",
-        "intent": "entry",
-        "type": "market",
-        "price": None,
-        "quantity": None,
-        "status": "open",
-        "reason": None,
-        "barTime": MOMENT_EXAMPLE,
-        "placedAt": MOMENT_EXAMPLE,
-        "endedAt": None,
-        "cancelRequestedAt": None,
-        "fillPrice": None,
-        "charges": None,
-        "chargesByKind": None,
-    }
-)
+@example
 class OrderSerializer(AnswerSerializer):
     """An order, with its fill if it was filled."""
 
@@ -248,27 +201,7 @@ class OrderSerializer(AnswerSerializer):
     chargesByKind = ChargesByKindField(source="fill.charges_by_kind", allow_null=True)
 
 
-@example(
-    {
-        "id": ID_EXAMPLE,
-        "runId": ID_EXAMPLE,
-        "symbol": "NSE:RELIANCE",
-        "side": "long",
-        "quantity": 100,
-        "entryTime": MOMENT_EXAMPLE,
-        "entryDate": MOMENT_EXAMPLE[:10],
-        "entryPrice": 1400.5,
-        "exitTime": MOMENT_EXAMPLE,
-        "exitDate": MOMENT_EXAMPLE[:10],
-        "exitPrice": 1414.5,
-        "exitReason": "take_profit",
-        "grossProfit": 1400,
-        "charges": 94.2,
-        "profit": 1305.8,
-        "returnPercentage": 0.932381,
-        "bars": 7,
-    }
-)
+@example
 class ExecutedTradeSerializer(AnswerSerializer):
     """A position from its entry to its exit."""
 
@@ -303,7 +236,7 @@ class ExecutedTradeSerializer(AnswerSerializer):
         return {**super().to_representation(instance), "returnPercentage": percentage}
 
 
-@example(SIGNAL_EXAMPLE)
+@example
 class SignalSerializer(AnswerSerializer):
     """The result of a run's conditions at the close of a bar."""
 
@@ -318,18 +251,7 @@ class SignalSerializer(AnswerSerializer):
     reason = NullableTextField(help_text="The reason why it was not followed; null if it was.")
 
 
-@example(
-    {
-        "algorithmId": ID_EXAMPLE,
-        "name": "Crossing averages",
-        "status": "active",
-        "profitToday": 1655.8,
-        "netProfit": 1305.8,
-        "openPositions": 1,
-        "unrealisedProfit": 350,
-        "lastSignal": SIGNAL_EXAMPLE,
-    }
-)
+@example
 class StandingSerializer(AnswerSerializer):
     """The present state of an algorithm, in rupees."""
 

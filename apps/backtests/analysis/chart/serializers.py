@@ -7,7 +7,6 @@ from rest_framework.serializers import FloatField, IntegerField
 from apps.backtests.analysis.chart.services import MOST_TRADES_DRAWN, Chart
 from apps.backtests.serializers import BacktestSymbolField
 from apps.core.api.resources import (
-    MOMENT_EXAMPLE,
     ChoiceField,
     DocumentSerializer,
     MomentField,
@@ -20,7 +19,7 @@ from apps.market.serializers import CandlesSerializer, RangeQuery
 MOST_CANDLES_DRAWN: Final = 3_000
 
 
-@example({"symbol": "NSE:RELIANCE", "from": "2026-04-08", "to": "2026-04-30"})
+@example
 class ChartQuery(RangeQuery):
     """The candles of a chart, and their maximum number."""
 
@@ -42,24 +41,7 @@ class ChartFillSerializer(DocumentSerializer):
     price = FloatField(help_text="The average of several entries.")
 
 
-@example(
-    {
-        "symbol": "NSE:RELIANCE",
-        "timeframe": "5m",
-        "candles": [[MOMENT_EXAMPLE, 1400.5, 1402, 1399.2, 1400.9, 88123]],
-        "fills": [
-            {
-                "time": MOMENT_EXAMPLE,
-                "side": "buy",
-                "intent": "entry",
-                "quantity": 100,
-                "price": 1400.5,
-            }
-        ],
-        "trades": 1,
-        "shownTrades": 1,
-    }
-)
+@example
 class ChartSerializer(CandlesSerializer):
     """Candles of a backtest with its fills.
 

@@ -41,7 +41,7 @@ class IdPairField(TextField):
         return ids
 
 
-@example({"ids": _PAIR["examples"][0]})
+@example
 class CompareQuery(StrictSerializer):
     """The backtests to compare."""
 
@@ -105,42 +105,7 @@ def _interval(value: float) -> dict[str, float]:
     return {"value": value, "lower": value - 0.001, "upper": value + 0.002}
 
 
-@example(
-    {
-        "backtests": [
-            {
-                "id": pk,
-                "name": name,
-                "kind": "backtest",
-                "algorithmId": ID_EXAMPLE,
-                "algorithmVersion": version,
-                "symbols": ["NSE:RELIANCE"],
-                "timeframe": "5m",
-                "startDate": "2026-04-08",
-                "endDate": "2026-06-30",
-                "notes": [],
-            }
-            for pk, name, version in ((ID_EXAMPLE, "Wide", 1), (ID_EXAMPLE[::-1], "Tight", 2))
-        ],
-        "metrics": [{"name": "totalTrades", "first": 120, "second": 131, "difference": 11}],
-        "changes": [
-            {
-                "field": "exitConditions.stopLoss",
-                "before": ["A stop loss stands 1 % from the average entry price."],
-                "after": ["A stop loss stands 0.5 % from the average entry price."],
-            }
-        ],
-        "returns": {
-            "days": 57,
-            "meanReturn": _interval(0.0005),
-            "sharpeRatio": _interval(0.02),
-            "probability": 0.71,
-        },
-        "verdict": "The second one's mean daily return is higher in 71.0% of 2,000 resampled"
-        " histories: not enough to say that either is better.",
-        "notExamined": ["How many other configurations were tried before these two."],
-    }
-)
+@example
 class BacktestComparisonSerializer(AnswerSerializer):
     """Two backtests side by side, in the order of the request."""
 

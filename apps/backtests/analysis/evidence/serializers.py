@@ -1,6 +1,6 @@
 """Evidence on the wire."""
 
-from typing import Any, Final
+from typing import Any
 
 from rest_framework.serializers import CharField
 
@@ -8,7 +8,6 @@ from apps.backtests.analysis.evidence.services import RequestedEvidence
 from apps.backtests.models import EvidenceStatus
 from apps.backtests.serializers import EngineNotesField
 from apps.core.api.resources import (
-    MOMENT_EXAMPLE,
     AnswerSerializer,
     ChoiceField,
     FlagField,
@@ -20,36 +19,8 @@ from apps.core.api.resources import (
 )
 from apps.engine.evidence import CheckStatus, EvidenceSections
 
-_COSTS: Final = {
-    "grossProfitAtSignalPrices": 52_000,
-    "slippage": 4_000,
-    "grossProfit": 48_000,
-    "chargesByKind": {
-        "brokerage": 4_800,
-        "transactionTax": 1_500,
-        "exchangeFee": 450,
-        "ipft": 10,
-        "sebiFee": 15,
-        "stampDuty": 280,
-        "gst": 945,
-        "depositoryCharge": 0,
-    },
-    "charges": 8_000,
-    "netProfit": 40_000,
-    "costOfTrade": {"rupees": 100, "basisPoints": 10},
-    "breakEvenCostOfTrade": {"rupees": 433.33, "basisPoints": 43.333},
-    "netProfitAtCosts": [
-        {"factor": 0, "netProfit": 52_000},
-        {"factor": 1, "netProfit": 40_000},
-        {"factor": 2, "netProfit": 28_000},
-    ],
-    "tradesTurnedToLoss": 9,
-    "shareTurnedToLoss": 0.075,
-}
-_SENTENCE: Final = "At twice the slippage and charges the result still makes money."
 
-
-@example({"asOf": "2026-11-24"})
+@example
 class EvidenceQuery(StrictSerializer):
     """The date of the charges."""
 
@@ -87,30 +58,7 @@ class EvidenceCheckSerializer(AnswerSerializer):
     reason = CharField(help_text="Why, in a sentence.")
 
 
-@example(
-    {
-        "status": "ready",
-        "requestedAt": MOMENT_EXAMPLE,
-        "completedAt": MOMENT_EXAMPLE,
-        "error": None,
-        "verdict": {
-            "passes": False,
-            "sentence": "What is in doubt: By its 57 days alone, the Sharpe ratio is above 0 with a"
-            " probability of 81.0 %; 176 days like these are needed for 95.0 %.",
-        },
-        "checks": [{"name": "costs", "status": "pass", "reason": _SENTENCE}],
-        "sections": {
-            "costs": {
-                "sentence": "At the prices of its signals the result makes ₹52,000; slippage takes"
-                " ₹4,000 and charges ₹8,000. Charges turned 9 of 120 trades (7.5 %) from a gain"
-                " into a loss.",
-                "figures": _COSTS,
-                "notLookedAt": ["Interest, taxes on profits and the price of data."],
-            }
-        },
-        "notes": [],
-    }
-)
+@example
 class EvidenceSerializer(AnswerSerializer):
     """The evidence on the result of a backtest."""
 

@@ -6,7 +6,6 @@ from rest_framework import serializers
 from rest_framework.serializers import BooleanField, CharField, IntegerField
 
 from apps.algorithms.serializers import (
-    EXPLAINED_CANDLE_EXAMPLE,
     EXPLAINED_SIDES,
     HELD,
     OUTCOME_MESSAGES,
@@ -21,14 +20,13 @@ from apps.algorithms.serializers import (
 )
 from apps.backtests.analysis.explanation.services import ExplainedPosition, Explanation
 from apps.backtests.serializers import BacktestSymbolField, RangeEndField, TradeSerializer
-from apps.backtests.serializers.examples import TRADE_EXAMPLE
 from apps.core.api.resources import ChoiceField, DocumentSerializer, StrictSerializer, example
 from apps.engine import OUTCOMES
 from apps.engine.candles import TIMEFRAMES
 from apps.engine.results import REJECTIONS, round_for_wire
 
 
-@example({"symbol": "NSE:RELIANCE", "at": "2024-01-03T04:00:00Z"})
+@example
 class ExplainQuery(StrictSerializer):
     """The candle to explain."""
 
@@ -76,30 +74,7 @@ class ExplainedPositionSerializer(ConditionsSerializer):
     )
 
 
-@example(
-    {
-        **EXPLAINED_CANDLE_EXAMPLE,
-        "entry": {
-            "reason": "no_signal",
-            "message": OUTCOME_MESSAGES["no_signal"],
-            "side": None,
-            "possibleReasons": [],
-            "trade": None,
-        },
-        "positions": [
-            {
-                "reason": HELD,
-                "message": POSITION_MESSAGES[HELD],
-                "trade": TRADE_EXAMPLE,
-                "levels": {"stopLoss": 1393.45, "trailingStop": None, "takeProfit": 1414.5},
-                "oppositeSignal": False,
-                "logicalOperator": "AND",
-                "signal": False,
-                "conditions": [],
-            }
-        ],
-    }
-)
+@example
 class ExplanationSerializer(DocumentSerializer):
     """A candle, explained."""
 

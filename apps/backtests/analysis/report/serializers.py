@@ -3,8 +3,6 @@
 from rest_framework import serializers
 
 from apps.core.api.resources import (
-    ID_EXAMPLE,
-    MOMENT_EXAMPLE,
     AnswerSerializer,
     IdTextField,
     MomentField,
@@ -12,14 +10,7 @@ from apps.core.api.resources import (
 )
 
 
-@example(
-    {
-        "id": ID_EXAMPLE,
-        "url": "https://algotrade.example.com/reports/"
-        "6a0ec3f1b2d4e5f60718293a.3gGhKxYv0mE5rT1nWq8ZsUo7pLcJdBfA2iHk4tVyXeM",
-        "expiresAt": MOMENT_EXAMPLE,
-    }
-)
+@example
 class ReportLinkSerializer(AnswerSerializer):
     """A link to a report."""
 

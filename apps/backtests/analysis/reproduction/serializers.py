@@ -1,38 +1,18 @@
 """Complete receipts and reproductions on the wire."""
 
-from typing import Any, Final
-
 from rest_framework import serializers
 from rest_framework.serializers import BooleanField, CharField
 
-from apps.algorithms.serializers import EXAMPLE_STEPS, StepsField
+from apps.algorithms.serializers import StepsField
 from apps.backtests.models import BacktestKind, BacktestStatus
 from apps.backtests.serializers import ReceiptField, StudyConfigField
 from apps.core.api.resources import (
-    ID_EXAMPLE,
     AnswerSerializer,
     ChoiceField,
     IdTextField,
     example,
 )
 from apps.engine.candles import TIMEFRAMES
-
-_HASH: Final = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
-_RECEIPT: Final[dict[str, Any]] = {
-    "engineVersion": 12,
-    "configuration": _HASH,
-    "candles": _HASH,
-    "rulebook": _HASH,
-    "result": _HASH,
-    "study": None,
-    "start": 1_704_047_400,
-    "end": 1_735_669_800,
-    "capital": 1_000_000,
-    "seed": 7,
-    "synthetic": [],
-    "coverage": [],
-    "notes": [],
-}
 
 
 class CandleSeriesSerializer(AnswerSerializer):
@@ -46,18 +26,7 @@ class CandleSeriesSerializer(AnswerSerializer):
     )
 
 
-@example(
-    {
-        "backtestId": ID_EXAMPLE,
-        "kind": "backtest",
-        "configuration": EXAMPLE_STEPS,
-        "config": None,
-        "receipt": _RECEIPT,
-        "candleSeries": [
-            {"symbol": "NSE:RELIANCE", "timeframe": "15m", "months": {"2024-01": _HASH[:16]}}
-        ],
-    }
-)
+@example
 class CompleteReceiptSerializer(AnswerSerializer):
     """The data for repeating a backtest, except candles and the rulebook."""
 
@@ -92,20 +61,7 @@ class ReceiptComparisonSerializer(AnswerSerializer):
     )
 
 
-@example(
-    {
-        "backtestId": ID_EXAMPLE,
-        "reproducesId": ID_EXAMPLE[::-1],
-        "status": "completed",
-        "comparison": {
-            "isEqual": False,
-            "hashes": [
-                {"name": "candles", "original": _HASH, "reproduced": _HASH[::-1], "isEqual": False}
-            ],
-            "differences": ["Candles of NSE:RELIANCE (15m) differ in 2024-01."],
-        },
-    }
-)
+@example
 class ReproductionSerializer(AnswerSerializer):
     """A repeated backtest."""
 

@@ -9,7 +9,6 @@ from apps.algorithms.serializers import CHANGE, SettingChangeSerializer, StepFie
 from apps.backtests.analysis.comparison.serializers import MetricPairSerializer
 from apps.backtests.serializers import EngineNotesField
 from apps.core.api.resources import (
-    ID_EXAMPLE,
     AnswerSerializer,
     FlagField,
     IdTextField,
@@ -26,19 +25,7 @@ def _changes(step: str) -> StepField:
     )
 
 
-@example(
-    {
-        "exitConditions": {"stopLoss": {"type": "percentage", "percentage": 1}},
-        "executionSettings": {"charges": "none"},
-    },
-    **{
-        "A backtest of it": {
-            "positionSizing": {"method": "fixed_quantity", "quantity": 10, "riskPercentage": None},
-            "riskParameters": {"maxOpenPositions": 1},
-            "store": True,
-        }
-    },
-)
+@example
 class WhatIfRequestSerializer(StrictSerializer):
     """Fields of steps that replace those of the same name; null removes a field.
 
@@ -61,22 +48,7 @@ class WhatIfRequestSerializer(StrictSerializer):
         return attrs
 
 
-@example(
-    {
-        "backtestId": ID_EXAMPLE,
-        "changes": [
-            {
-                "field": "exitConditions.stopLoss",
-                "before": ["A stop loss stands 0.5 % from the average entry price."],
-                "after": ["A stop loss stands 1 % from the average entry price."],
-            }
-        ],
-        "metrics": [{"name": "totalTrades", "first": 120, "second": 131, "difference": 11}],
-        "sameCandles": True,
-        "storedBacktestId": None,
-        "notes": [],
-    }
-)
+@example
 class WhatIfSerializer(AnswerSerializer):
     """A backtest beside the same backtest with changes."""
 

@@ -51,6 +51,7 @@ from apps.core.api.resources.schema import (
     answer_header,
     document,
     example,
+    examples_of,
     refuses,
     text_pattern,
 )
@@ -142,6 +143,7 @@ __all__ = [
     "declared_length",
     "document",
     "example",
+    "examples_of",
     "fetch_page",
     "for_exception",
     "growing",

@@ -6,9 +6,12 @@ the docstring its purpose. Shared parts (errors of a call that needs a token, ta
 Idempotency-Key; headers of every answer) are added to each call.
 """
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from drf_spectacular.drainage import get_override
@@ -39,6 +42,8 @@ from apps.core.api.resources.serializers import (
 )
 from apps.core.api.resources.tables import ARROW, TableRenderer
 from apps.core.errors import Code, NotFound, ServiceError
+
+_APPS: Final = Path(__file__).parents[3]
 
 View = TypeVar("View", bound=Callable[..., object])
 Answer = TypeVar("Answer", bound=serializers.Serializer[Any])
@@ -133,16 +138,20 @@ def refuses(*errors: type[ServiceError] | Code) -> Callable[[View], View]:
     return mark
 
 
-def example(value: object, **more_examples: object) -> Callable[[type[Answer]], type[Answer]]:
-    """Give a serializer its main example, and further examples by name for fields that the main
-    example lacks.
+@cache
+def examples_of(app: str) -> Mapping[str, Mapping[str, Any]]:
+    """Return the examples of an app: of each serializer, keyed by name."""
+    examples: dict[str, dict[str, Any]] = json.loads((_APPS / app / "examples.json").read_bytes())
+    return examples
+
+
+def example(kind: type[Answer]) -> type[Answer]:
+    """Give a serializer its examples from the file of its app: the main one first, and further ones
+    for fields that it lacks.
     """
-    return extend_schema_serializer(
-        examples=[
-            OpenApiExample(name, shown)
-            for name, shown in {"Example": value, **more_examples}.items()
-        ]
-    )
+    shown = examples_of(kind.__module__.split(".")[1])[kind.__name__.removesuffix("Serializer")]
+    listed = [OpenApiExample(name, value) for name, value in shown.items()]
+    return extend_schema_serializer(examples=listed)(kind)
 
 
 # Headers.
@@ -607,103 +616,6 @@ def drop_enum_ids(result: Any, **_: object) -> Any:
         named = result.items()
         return {name: drop_enum_ids(value) for name, value in named if name != "x-spec-enum-id"}
     return [drop_enum_ids(item) for item in result] if isinstance(result, list) else result
-
-
-def add_examples(result: Schema, **_: object) -> Schema:
-    """Give each field its value from an example of the body or answer, or else its constant, its
-    default or its first choice. Documentation pages and clients show fields separately.
-
-    One of drf-spectacular's POSTPROCESSING_HOOKS. It runs on the copy of `drop_enum_ids`, which
-    holds no shared constants.
-    """
-    schemas = result["components"]["schemas"]
-    seen: set[str] = set()
-    for item in result["paths"].values():
-        for operation in item.values():
-            for part in (operation.get("requestBody", {}), *operation["responses"].values()):
-                for media in part.get("content", {}).values():
-                    for example in media.get("examples", {}).values():
-                        _spread_example(media["schema"], example["value"], schemas)
-            for parameter in operation.get("parameters", ()):
-                if "example" not in parameter:
-                    _derive_example(parameter["schema"], schemas, seen)
-    for name in schemas:
-        _derive_example(ref(name), schemas, seen)
-    return result
-
-
-def _resolve(schema: Schema, schemas: Mapping[str, Schema]) -> Schema:
-    return schemas[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
-
-
-def _branches(schema: Schema) -> list[Schema]:
-    """Return the schemas that a schema combines, without null."""
-    branches = (branch for word in ("allOf", "anyOf", "oneOf") for branch in schema.get(word, ()))
-    return [branch for branch in branches if branch != {"type": "null"}]
-
-
-def _spread_example(schema: Schema, value: Any, schemas: Mapping[str, Schema]) -> None:
-    """Add the value as an example to the schema and its parts, unless they have an example."""
-    schema = _resolve(schema, schemas)
-    properties = schema.get("properties", {})
-    is_free = not schema.keys() - {"description", "examples"}
-    if (value is None and not is_free) or not _is_of_kind(value, properties):
-        return
-    schema.setdefault("examples", [value])
-    for branch in _branches(schema):
-        _spread_example(branch, value, schemas)
-    if isinstance(value, dict):
-        for name, field in properties.items():
-            if name in value:
-                _spread_example(field, value[name], schemas)
-    elif isinstance(value, list) and value and isinstance(schema.get("items"), dict):
-        _spread_example(schema["items"], value[0], schemas)
-
-
-def _is_of_kind(value: Any, properties: Mapping[str, Schema]) -> bool:
-    """Return whether the value matches the constants among the properties."""
-    return not isinstance(value, dict) or all(
-        value.get(name) == field["const"] for name, field in properties.items() if "const" in field
-    )
-
-
-def _derive_example(schema: Schema, schemas: Mapping[str, Schema], seen: set[str]) -> Any:
-    """Return the example of a schema. Add missing examples to it and to its parts first.
-
-    Components in `seen` are complete, or contain this schema.
-    """
-    if "$ref" in schema:
-        target = _resolve(schema, schemas)
-        if schema["$ref"] in seen:
-            return target.get("examples", [None])[0]
-        seen.add(schema["$ref"])
-        return _derive_example(target, schemas, seen)
-    fields = {
-        name: _derive_example(field, schemas, seen)
-        for name, field in schema.get("properties", {}).items()
-    }
-    kinds = [_derive_example(branch, schemas, seen) for branch in _branches(schema)]
-    items = _derive_example(schema["items"], schemas, seen) if schema.get("items") else None
-    if "examples" in schema:
-        return schema["examples"][0]
-    example = _first_example(schema, fields, kinds, items)
-    if example is not None:
-        schema["examples"] = [example]
-    return example
-
-
-def _first_example(schema: Schema, fields: Schema, kinds: list[Any], items: Any) -> Any:
-    """Return the first value that follows from a schema and the examples of its parts, or None."""
-    required = {name: fields[name] for name in schema.get("required", ())}
-    candidates = (
-        schema.get("const"),
-        schema.get("default"),
-        *schema.get("enum", ())[:1],
-        [items] if items is not None else None,
-        *kinds[:1],
-        required if all(value is not None for value in required.values()) else None,
-    )
-    return next((value for value in candidates if value not in (None, [], {})), None)
 
 
 def document() -> Schema:

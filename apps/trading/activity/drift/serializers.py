@@ -6,8 +6,6 @@ from typing import Any
 from rest_framework.serializers import CharField, DateField, IntegerField
 
 from apps.core.api.resources import (
-    ID_EXAMPLE,
-    MOMENT_EXAMPLE,
     AnswerSerializer,
     ChoiceField,
     DocumentSerializer,
@@ -26,7 +24,7 @@ from apps.trading.activity.drift.facts import FACTS, DifferenceKind
 from apps.trading.activity.drift.services import Drift
 
 
-@example({"date": "2026-11-20"})
+@example
 class DriftQuery(StrictSerializer):
     """The session of the drift report."""
 
@@ -96,39 +94,7 @@ class ReturnBandSerializer(DocumentSerializer):
         }
 
 
-@example(
-    {
-        "date": "2026-11-20",
-        "status": "checked",
-        "through": None,
-        "rows": 75,
-        "total": 1,
-        "differences": [
-            {
-                "kind": "fill",
-                "time": MOMENT_EXAMPLE,
-                "symbol": "NSE:RELIANCE",
-                "what": "buy",
-                "expected": {"quantity": 100, "price": "1400.5", "reason": "", "charges": "47.1"},
-                "actual": None,
-                "reason": None,
-                "runId": ID_EXAMPLE,
-                "checkedAt": "2026-11-20T20:30:00.000Z",
-            }
-        ],
-        "band": {
-            "status": "within",
-            "sentence": "After 12 sessions the run's equity has changed by +0.80%; 90% of the paths"
-            " drawn from the daily returns of its backtest lie between -1.90% and +3.10%. That is"
-            " no reason to doubt that it trades as in the backtest.",
-            "sessions": 12,
-            "growth": 0.008,
-            "lower": -0.019,
-            "upper": 0.031,
-            "backtestId": ID_EXAMPLE,
-        },
-    }
-)
+@example
 class DriftSerializer(AnswerSerializer):
     """The comparison of an algorithm's paper trading with the backtester, for one session."""
 

@@ -32,7 +32,7 @@ class SymbolListField(TextField):
             raise serializers.ValidationError(error.reason) from None
 
 
-@example({"symbols": _SYMBOLS["examples"][0]})
+@example
 class EventStreamQuery(StrictSerializer):
     """The hints that a stream sends beside events."""
 

@@ -6,7 +6,6 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework.serializers import BooleanField, CharField, IntegerField
 
 from apps.algorithms.serializers import (
-    EXPLAINED_CANDLE_EXAMPLE,
     EXPLAINED_SIDES,
     HELD,
     OUTCOME_MESSAGES,
@@ -20,7 +19,6 @@ from apps.algorithms.serializers import (
     render_sides,
 )
 from apps.core.api.resources import (
-    ID_EXAMPLE,
     ChoiceField,
     DocumentSerializer,
     IdTextField,
@@ -65,7 +63,7 @@ class CandleMomentField(TextField):
     """A date or a timestamp."""
 
 
-@example({"symbol": "NSE:RELIANCE", "at": "2026-06-29T05:00:00Z"})
+@example
 class ExplainRunQuery(StrictSerializer):
     """The candle to explain."""
 
@@ -109,19 +107,7 @@ class ExplainedRunPositionSerializer(ConditionsSerializer):
     )
 
 
-@example(
-    {
-        "runId": ID_EXAMPLE,
-        **EXPLAINED_CANDLE_EXAMPLE,
-        "entry": {
-            "reason": "no_signal",
-            "message": OUTCOME_MESSAGES["no_signal"],
-            "side": None,
-            "order": None,
-        },
-        "positions": [],
-    }
-)
+@example
 class RunExplanationSerializer(DocumentSerializer):
     """A candle of a run on paper, explained."""
 
