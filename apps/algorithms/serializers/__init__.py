@@ -45,6 +45,7 @@ from apps.algorithms.serializers.explanations import (
 )
 from apps.algorithms.serializers.schemas import (
     CHANGE,
+    CHANGEABLE,
     step_refs,
     step_schemas,
     without_alternatives,
@@ -52,6 +53,7 @@ from apps.algorithms.serializers.schemas import (
 
 __all__ = [
     "CHANGE",
+    "CHANGEABLE",
     "EXIT_REASON_HELP",
     "EXPLAINED_SIDES",
     "HELD",

@@ -22,6 +22,8 @@ CHANGE: Final = "Changed"
 _INDICATOR: Final = "Indicator"
 _OPERAND: Final = "Operand"
 _CALC: Final = "Calc"
+CHANGEABLE: Final = ("positionSizing", "exitConditions", "riskParameters", "executionSettings")
+"""The steps that a what-if may change."""
 _NOT_EMPTY: Final = {
     "BasicInfo": "symbols",
     "EntryConditions": "conditions",
@@ -122,7 +124,7 @@ def _document_schemas() -> dict[str, Schema]:
         drafts[DRAFT + name].pop("required")
     changes = {
         CHANGE + name: _changes(complete[name], complete)
-        for name in (step[0].upper() + step[1:] for step in STEPS)
+        for name in (step[0].upper() + step[1:] for step in CHANGEABLE)
     }
     return complete | drafts | changes
 

@@ -36,7 +36,7 @@ class CompleteReceiptSerializer(AnswerSerializer):
         source="backtest.configuration", help_text="The steps, with the overrides applied."
     )
     config = StudyConfigField(source="backtest.study")
-    receipt = ReceiptField(source="backtest")
+    receipt = ReceiptField(source="backtest", allow_null=True)
     candleSeries = CandleSeriesSerializer(many=True)
 
 

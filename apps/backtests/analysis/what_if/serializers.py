@@ -5,7 +5,7 @@ from typing import Any
 from rest_framework import serializers
 from rest_framework.serializers import BooleanField, CharField
 
-from apps.algorithms.serializers import CHANGE, SettingChangeSerializer, StepField
+from apps.algorithms.serializers import CHANGE, CHANGEABLE, SettingChangeSerializer, StepField
 from apps.backtests.analysis.comparison.serializers import MetricPairSerializer
 from apps.backtests.serializers import EngineNotesField
 from apps.core.api.resources import (
@@ -15,8 +15,6 @@ from apps.core.api.resources import (
     StrictSerializer,
     example,
 )
-
-CHANGEABLE = ("positionSizing", "exitConditions", "riskParameters", "executionSettings")
 
 
 def _changes(step: str) -> StepField:
