@@ -7,8 +7,6 @@ fields of any kind.
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-import orjson
-
 from apps.algorithms.configuration import STEPS
 from apps.core.api.resources import Schema, plain_schema, ref, text_pattern
 from apps.engine.language import Strategy
@@ -57,22 +55,31 @@ def add_steps(result: Schema, **_: object) -> Schema:
 
 
 def without_alternatives(document: Schema) -> Schema:
-    """Return a copy of the document with only complete algorithms.
+    """Return a copy of the document with only complete algorithms, and steps in bodies alone.
 
-    Documentation pages expand all references of a call before they show it, and drafts are the
+    Documentation pages expand all references of a call before they show it, and steps are the
     larger part of them.
     """
-    text = orjson.dumps(document).replace(f'"{_REF}{DRAFT}'.encode(), f'"{_REF}'.encode())
-    document = orjson.loads(text)
-    components: dict[str, Schema] = document["components"]["schemas"]
+    components: dict[str, Schema] = dict(document["components"]["schemas"])
     components["AlgorithmBody"] = {
         **components.pop("CompleteAlgorithm"),
         "description": "Any step, or any part of one, may be missing; then it is a draft.",
     }
-    for name in [*components]:
-        if name.startswith(DRAFT) or name == "AlgorithmDraft":
-            del components[name]
-    return document
+    shown = {
+        name: _without_drafts(schema)
+        for name, schema in components.items()
+        if not name.startswith(DRAFT) and name != "AlgorithmDraft"
+    }
+    return {**document, "components": {**document["components"], "schemas": shown}}
+
+
+def _without_drafts(schema: Schema) -> Schema:
+    """Return the schema with objects in place of drafts of steps."""
+    properties = {
+        name: {"type": "object"} if f"{_REF}{DRAFT}" in str(field) else field
+        for name, field in schema.get("properties", {}).items()
+    }
+    return {**schema, "properties": properties} if properties else schema
 
 
 def step_schemas() -> dict[str, Schema]:
