@@ -402,6 +402,13 @@ def test_bollinger_ratios_come_from_talibs_bands(average: int) -> None:
     same(column(CANDLES, "BBANDS", "width", **given), (upper - lower) / middle * 100)
 
 
+def test_bollinger_ratios_of_values_below_0() -> None:
+    """A spread of two symbols as the source can be negative."""
+    spread = replace(CANDLES, close=frozen(-CANDLES.close))
+    same(column(spread, "BBANDS", "width"), -column(CANDLES, "BBANDS", "width"))
+    same(column(spread, "BBANDS", "percentB"), 1 - column(CANDLES, "BBANDS", "percentB"), 1e-7)
+
+
 @pytest.mark.parametrize("percentage", [0.01, 0.1, 1.0, 3.3])
 def test_renko_equals_bricks_laid_one_by_one(percentage: float) -> None:
     expected = plain_renko(CANDLES, percentage)

@@ -157,9 +157,9 @@ def _is_flat(values: Floats, period: int) -> NDArray[np.bool_]:
 
 
 def _quotients(dividend: Floats, divisor: Floats) -> Floats:
-    """Return the quotients; NaN unless the divisor is above 0."""
+    """Return the quotients; NaN where the divisor is 0."""
     quotients = np.full(len(dividend), np.nan)
-    np.divide(dividend, divisor, out=quotients, where=divisor > 0)
+    np.divide(dividend, divisor, out=quotients, where=divisor != 0)
     return quotients
 
 

@@ -196,7 +196,7 @@ _BANDS = (
         (
             *band("BBANDS"),
             IndicatorOutput("percentB", "BOLLINGER_RATIOS", 0, Inversion.FROM_1, "percentB"),
-            IndicatorOutput("width", "BOLLINGER_RATIOS", 1, Inversion.NONE, "width", Range(low=0)),
+            IndicatorOutput("width", "BOLLINGER_RATIOS", 1, Inversion.NONE, "width"),
         ),
         period(20),
         multiplier(2.0, "nbdevup", "nbdevdn"),
