@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from apps.algorithms.serializers import CatalogueIndicatorSerializer
 from apps.engine.indicators.catalogue import CATALOGUE
 from apps.engine.language.conditions import IndicatorValue
+from tests import openapi
 
 # Parameters required beside the least value of a parameter.
 BESIDE = {"slowPeriod": {"fastPeriod": 2}}
@@ -104,3 +105,18 @@ def test_opposites_of_rows_and_outputs_are_mutual() -> None:
         assert opposite["opposite"] == type
         opposites = {output["name"]: output["opposite"] for output in opposite["outputs"]}
         assert all(opposites[o["opposite"]] == o["name"] for o in row["outputs"])
+
+
+def test_the_document_has_every_parameter_and_output() -> None:
+    schemas = openapi.document()["components"]["schemas"]
+    for name in ("Indicator", "DraftIndicator"):
+        fields = schemas[name]["properties"]
+        for type in CATALOGUE:
+            row = row_of(type)
+            assert type in fields["type"]["enum"]
+            assert {item["name"] for item in row["parameters"]} <= fields.keys()
+            assert {output["name"] for output in row["outputs"]} <= set(fields["output"]["enum"])
+            for item in row["parameters"]:
+                assert set(item.get("allowedValues", ())) <= set(
+                    fields[item["name"]].get("enum", ())
+                )

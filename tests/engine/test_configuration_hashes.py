@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from apps.algorithms.services import BUILT_IN_TEMPLATES
+from apps.engine.indicators.catalogue import CATALOGUE
 from apps.engine.language import parse, summarize
 from apps.engine.language.sides import Comparison, entry_check
 from apps.engine.simulation.explain import name_of
@@ -63,6 +64,15 @@ def test_an_added_parameter_is_absent_by_default_and_computes_the_same(
     dumped = absent.model_dump(mode="json", exclude_none=True)
     operand = dumped["entryConditions"]["conditions"][0]["indicator2"]
     assert set(operand) == {"type", "output", "offset"}
+
+
+def test_an_added_parameter_says_its_default() -> None:
+    for row in CATALOGUE.values():
+        for parameter in row.parameters:
+            written = parameter.written(parameter.default)
+            default = written if isinstance(written, str) else f"{written:g}"
+            says = parameter.description.endswith(f": {default}.")
+            assert says or not parameter.is_added
 
 
 def words_of(**indicator: Any) -> str:

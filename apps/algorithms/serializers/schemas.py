@@ -243,8 +243,14 @@ def _union_name(owner: str, name: str) -> str:
 
 
 def _describe_tags(schema: Schema) -> None:
-    for name in _TAGS & schema.get("properties", {}).keys():
-        schema["properties"][name]["description"] = "The kind of the object."
+    for name, field in schema.get("properties", {}).items():
+        if _is_tag(name, field):
+            field["description"] = "The kind of the object."
+
+
+def _is_tag(name: str, field: Schema) -> bool:
+    """Return whether a field gives the kind of its object; the method of pivot points does not."""
+    return name == "type" or (name == "method" and "const" in field)
 
 
 def _differs(name: str, complete: Mapping[str, Schema]) -> bool:
@@ -319,7 +325,7 @@ def _fields_of_all(kinds: Sequence[Schema]) -> dict[str, list[Schema]]:
     fields: dict[str, list[Schema]] = {}
     for kind in kinds:
         for name, field in kind["properties"].items():
-            if name not in _TAGS:
+            if not _is_tag(name, field):
                 fields.setdefault(name, []).append(field)
     return fields
 

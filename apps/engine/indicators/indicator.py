@@ -31,7 +31,7 @@ PARAMETERS = {
     "accelerationMaxLong": "Largest acceleration factor of a rise.",
     "accelerationMaxShort": "Largest acceleration factor of a fall.",
     "accelerationShort": "The increment of the acceleration factor for each new low of a fall.",
-    "anchor": "The average begins anew with each of these.",
+    "anchor": "The average begins anew with each of these. Absent: session.",
     "atrPeriod": "The number of candles in the average true range (ATR).",
     "basePeriod": "Candles of the base line (Kijun).",
     "bollinger": "How many standard deviations wide the Bollinger bands are, each way.",
@@ -49,9 +49,11 @@ PARAMETERS = {
     "leftBars": "The number of candles before a swing that it must exceed.",
     "maType": "Kind of moving average.",
     "maximum": "Largest acceleration factor.",
-    "method": "The formula of the levels; all take the same pivot and central range.",
+    "method": "The formula of the levels; all have the same pivot and central range. Absent:"
+    " classic.",
     "minutes": "Length of the opening range in minutes, from the session's first candle.",
-    "multiplier": "How many standard deviations or average true ranges are taken.",
+    "multiplier": "How many standard deviations or average true ranges are taken. Absent from VWAP:"
+    " 1.",
     "offsetOnReverse": "Fraction of the price that the line is moved away by when it turns.",
     "peakOffset": "Where the largest weight lies: 0 at the oldest candle, 1 at this one.",
     "percentage": "Size of a brick, in percent of the price.",
@@ -138,9 +140,7 @@ class IndicatorParameter(NamedTuple):
     @property
     def description(self) -> str:
         """The meaning of the parameter, the same for all parameters with this name."""
-        text, default = PARAMETERS[self.name], self.written(self.default)
-        absent = default if isinstance(default, str) else f"{default:g}"
-        return f"{text} Absent: {absent}." if self.is_added else text
+        return PARAMETERS[self.name]
 
     @property
     def is_whole(self) -> bool:
