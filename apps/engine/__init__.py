@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from apps.engine.simulation.timeline import (
         History,
         Note,
+        OtherSymbol,
         Payout,
         SymbolSeries,
     )
@@ -70,6 +71,8 @@ else:
             "simulation.timeline": [
                 "History",
                 "Note",
+                "OtherSymbol",
+                "OtherSymbol",
                 "Payout",
                 "SymbolSeries",
             ],
@@ -96,6 +99,7 @@ __all__ = [
     "InsufficientBars",
     "Levels",
     "Note",
+    "OtherSymbol",
     "Payout",
     "Schedule",
     "Settlement",

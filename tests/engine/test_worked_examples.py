@@ -7,9 +7,9 @@ import pytest
 from apps.engine.language.strategy import read_strategy
 from tests.engine.worked_examples import Outcome, examples, expected, play
 
-PLAYED = ("A1", "A4", "A5")
-REFUSED = ("M1", "M2", "M3", "M4", "M8", "M10", "M19")
-CURRENT = {"today"}
+PLAYED = ("A1", "A2", "A3", "A4", "A5")
+REFUSED = ("M1", "M2", "M3", "M4", "M5", "M6", "M7", "M8", "M10", "M19")
+CURRENT = {"today", "A"}
 PRICES = {"entryPrice", "exitPrice", "profit"}
 
 

@@ -6,7 +6,7 @@ tick 0.05, and sessions are from 09:15 to 15:30.
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable
 from datetime import date, datetime, timedelta, timezone
 from functools import cache
 from pathlib import Path
@@ -18,7 +18,7 @@ from apps.engine.candles.sessions import Override, Regime, Sessions
 from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.language.strategy import parse
 from apps.engine.simulation.simulate import simulate
-from apps.engine.simulation.timeline import History
+from apps.engine.simulation.timeline import History, OtherSymbol
 
 _INDIA = timezone(timedelta(hours=5, minutes=30))
 _OPENS, _CLOSES = 33_300, 55_800
@@ -51,8 +51,20 @@ def play(example: dict[str, Any]) -> Outcome:
     """Return the outcome of an example in the engine."""
     strategy = parse(example["steps"])
     calendar = sessions_of(example)
+    read = [
+        OtherSymbol(symbol, _in_timeframes(example, symbol, calendar, timeframes), calendar)
+        for symbol, timeframes in strategy.read_symbols.items()
+    ]
     histories = [
-        history_of(example, symbol, calendar, list(strategy.higher_timeframe_warmups))
+        History(
+            symbol,
+            candles_of(example["candles"][symbol]),
+            calendar,
+            higher_timeframes=_in_timeframes(
+                example, symbol, calendar, strategy.higher_timeframe_warmups
+            ),
+            other_symbols=read,
+        )
         for symbol in strategy.basicInfo.symbols
     ]
     capital = strategy.executionSettings.initialCapital
@@ -77,21 +89,14 @@ def play(example: dict[str, Any]) -> Outcome:
     return Outcome(trades, refused, round(float(result.curve["equity"][-1]), _MILLIONTH))
 
 
-def history_of(
-    example: dict[str, Any], symbol: str, calendar: Sessions, longer: Sequence[str] = ()
-) -> History:
-    """Return the candles of a symbol, and those in longer timeframes."""
+def _in_timeframes(
+    example: dict[str, Any], symbol: str, calendar: Sessions, timeframes: Iterable[str]
+) -> dict[str, Candles]:
+    """Return the candles of a symbol in each timeframe."""
     timeframe = example["steps"]["basicInfo"]["timeframe"]
     candles = candles_of(example["candles"][symbol])
     until = int(candles.time[-1]) + TIMEFRAMES[timeframe]
-    return History(
-        symbol,
-        candles,
-        calendar,
-        higher_timeframes={
-            name: resample(candles, timeframe, name, calendar, until=until) for name in longer
-        },
-    )
+    return {name: resample(candles, timeframe, name, calendar, until=until) for name in timeframes}
 
 
 def candles_of(rows: list[list[Any]]) -> Candles:

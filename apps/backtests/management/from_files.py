@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from apps.backtests.running.histories import symbol_history, unadjusted_split_notes
 from apps.core.times import day_in_india
-from apps.engine import LEAST_BARS, History, InsufficientBars
+from apps.engine import LEAST_BARS, History, InsufficientBars, OtherSymbol
 from apps.engine.candles import TIMEFRAMES, Candles, Sessions, resample
 from apps.engine.language import Strategy
 from apps.market.rulebook import MarketRules, bundled_market_rules
@@ -34,7 +34,16 @@ def history_of_file(
     first = int(candles.time[0]) if start is None else start
     history = symbol_history(rules, part.symbol, candles, start=first)
     notes = (*unadjusted_split_notes(part.symbol, candles, timeframe), *history.notes)
-    return replace(history, higher_timeframes=longer, notes=notes)
+    read = [
+        OtherSymbol(
+            part.symbol,
+            {name: _resample(loaded.timeframe, part, name, sessions) for name in timeframes},
+            sessions,
+        )
+        for symbol, timeframes in rules.strategy.read_symbols.items()
+        if symbol == part.symbol
+    ]
+    return replace(history, higher_timeframes=longer, other_symbols=read, notes=notes)
 
 
 def _resample(source: str, part: InstrumentBars, timeframe: str, sessions: Sessions) -> Candles:

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from apps.core.times import day_in_india, midnight
-from apps.engine import EngineError, History, Note
+from apps.engine import EngineError, History, Note, OtherSymbol
 from apps.engine.candles import DAY, TIMEFRAMES, Candles, CandleTable, Symbol, start_of_block
 from apps.market.candles import (
     AdjustedCandles,
@@ -17,7 +17,7 @@ from apps.market.candles import (
     read_adjusted,
     read_bars,
 )
-from apps.market.rulebook import MarketRules
+from apps.market.rulebook import MarketRules, calendars_of
 
 # The splits that a note names.
 _MAX_SPLITS_NAMED: Final = 5
@@ -48,18 +48,47 @@ def load_histories(
     Raises TooManyBars.
     """
     symbols = rules.strategy.basicInfo.symbols
-    histories, bars = [], 0
+    read = _read_other_symbols(rules, start=start, end=end)
+    histories, bars = [], sum(len(candles) for other in read for candles in other.candles.values())
     table = CandleTable.build(max_bars) if len(symbols) > 1 else None
     for symbol in symbols:
         history = _read(rules, symbol, start=start, end=end)
         bars += sum(map(len, (history.candles, *history.higher_timeframes.values())))
         if bars > max_bars:
             raise TooManyBars(max_bars)
+        generated = [history.generated_until, *(other.generated_until for other in read)]
+        history = replace(
+            history,
+            other_symbols=read,
+            generated_until=max(filter(None, generated), default=None),
+        )
         if table:
             history = replace(history, candles=table.add(history.candles))
         histories.append(history)
         on_progress(len(histories) / len(symbols))
     return histories
+
+
+def _read_other_symbols(rules: MarketRules, *, start: int, end: int) -> list[OtherSymbol]:
+    """Return the symbols that conditions read beside the traded ones."""
+    own, read = rules.strategy.basicInfo.timeframe, rules.strategy.read_symbols
+    calendars = calendars_of(list(read), rule_set=rules.rule_set) if read else {}
+    other_symbols = []
+    for symbol, timeframes in read.items():
+        priced = {
+            name: longer_candles(symbol, own, name, start=start, end=end) for name in timeframes
+        }
+        generated = (adjusted.generated_until for adjusted in priced.values())
+        other_symbols.append(
+            OtherSymbol(
+                symbol,
+                {name: adjusted.candles for name, adjusted in priced.items()},
+                calendars[symbol],
+                generated_until=max(filter(None, generated), default=None),
+                notes=_adjustment_notes(symbol, *next(iter(priced.items()))[::-1]),
+            )
+        )
+    return other_symbols
 
 
 def _read(rules: MarketRules, symbol: str, *, start: int, end: int) -> History:

@@ -1,6 +1,6 @@
 """The stored share of a backtest's range for its symbols, and the warning of low coverage."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
@@ -8,7 +8,7 @@ from typing import Final
 from apps.backtests.running.receipts import CoveredReceipt
 from apps.core.times import day_in_india, day_number
 from apps.engine import History, Note
-from apps.engine.candles import DAY, IST, Candles, Sessions, in_session
+from apps.engine.candles import DAY, IST, TIMEFRAME_SECONDS, Candles, Sessions, in_session
 from apps.engine.results import SimulationReceipt
 from apps.market.candles import SessionCoverage, coverage_of, history_of_bars
 from apps.market.rulebook import expiry_dates
@@ -20,7 +20,7 @@ _NO_END: Final = 2**31 - 1
 
 
 def coverage_of_histories(
-    histories: Iterable[History],
+    histories: Sequence[History],
     timeframe: str,
     *,
     start: int,
@@ -29,7 +29,8 @@ def coverage_of_histories(
     include_out_of_session: bool,
     since: Mapping[str, int | None],
 ) -> Iterator[SessionCoverage]:
-    """Yield the coverage of the range by the bars that a simulation reads.
+    """Yield the coverage of the range by the bars that a simulation reads: of the traded symbols,
+    then of the other ones that conditions read.
 
     `since` has the first stored day of each symbol.
     """
@@ -47,6 +48,20 @@ def coverage_of_histories(
             last_day=_last_day(bars, last, history.contract.ends),
         )
         yield replace(coverage, generated_until=history.generated_until)
+    traded = {history.symbol for history in histories}
+    for other in histories[0].other_symbols:
+        if other.symbol not in traded:
+            timeframe_read = min(other.candles, key=TIMEFRAME_SECONDS.__getitem__)
+            bars = other.candles[timeframe_read].between(start, end)
+            assert other.sessions is not None  # every symbol of a market has a calendar
+            coverage = coverage_of(
+                other.symbol,
+                history_of_bars(bars, timeframe_read, since=since[other.symbol]),
+                other.sessions,
+                first_day=first,
+                last_day=_last_day(bars, last, None),
+            )
+            yield replace(coverage, generated_until=other.generated_until)
 
 
 def past_days(start: int, end: int, *, now: datetime) -> tuple[int, int]:

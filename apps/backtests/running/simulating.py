@@ -4,7 +4,7 @@ It compiles, so only workers and commands import it.
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -124,16 +124,16 @@ def load_backtest(
     return LoadedBacktest(inputs, tuple(_coverage_of(backtest, inputs.histories)))
 
 
-def _coverage_of(backtest: Backtest, histories: Iterable[History]) -> Iterator[SessionCoverage]:
-    settings = parse(backtest.configuration).executionSettings
+def _coverage_of(backtest: Backtest, histories: Sequence[History]) -> Iterator[SessionCoverage]:
+    strategy = parse(backtest.configuration)
     return coverage_of_histories(
         histories,
         backtest.timeframe,
         start=backtest.start,
         end=backtest.end,
         now=backtest.created_at,
-        include_out_of_session=settings.includeOutOfSession,
-        since=first_stored_days(backtest.symbols),
+        include_out_of_session=strategy.executionSettings.includeOutOfSession,
+        since=first_stored_days([*backtest.symbols, *strategy.read_symbols]),
     )
 
 

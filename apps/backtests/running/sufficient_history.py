@@ -12,6 +12,7 @@ from apps.backtests.running.range_coverage import last_session_days, past_days
 from apps.backtests.running.submissions import DateRange
 from apps.core.errors import Code, ServiceError
 from apps.engine import LEAST_BARS
+from apps.engine.candles import TIMEFRAME_SECONDS
 from apps.engine.language import AlignedCandles, Strategy
 from apps.engine.results import METRICS, least_dates
 from apps.engine.studies import WalkForwardConfig
@@ -91,6 +92,25 @@ def require_bars(strategy: Strategy, date_range: DateRange) -> None:
             usable = _count_usable_bars(strategy, symbol, timeframe, warmup, date_range)
             if usable < LEAST_BARS:
                 raise _insufficient_history(symbol, timeframe, warmup, usable)
+    for symbol, timeframes in strategy.read_symbols.items():
+        for timeframe, warmup in timeframes.items():
+            _require_bars_of_read_symbol(symbol, timeframe, warmup, date_range)
+
+
+def _require_bars_of_read_symbol(
+    symbol: str, timeframe: str, warmup: int, date_range: DateRange
+) -> None:
+    """Require enough bars of a symbol that conditions read, before the range or in it."""
+    for _, (before, stored) in insufficient_history(
+        [symbol],
+        timeframe,
+        start=date_range.start,
+        end=date_range.end,
+        within=1,
+        total=LEAST_BARS + warmup,
+    ):
+        usable = max(min(stored, before + stored - warmup), 0)
+        raise _insufficient_history(symbol, timeframe, warmup, usable)
 
 
 def _insufficient_history(
@@ -116,8 +136,11 @@ def require_coverage(strategy: Strategy, date_range: DateRange, *, now: datetime
     Raises TooLittleCoverage.
     """
     basic = strategy.basicInfo
-    stored = stored_history_of(basic.symbols, basic.timeframe)
-    calendars = calendars_of(basic.symbols)
+    stored = dict(stored_history_of(basic.symbols, basic.timeframe))
+    for symbol, timeframes in strategy.read_symbols.items():
+        shortest = min(timeframes, key=TIMEFRAME_SECONDS.__getitem__)
+        stored.setdefault(symbol, stored_history_of([symbol], shortest)[symbol])
+    calendars = calendars_of(list(stored))
     first, last = past_days(date_range.start, date_range.end, now=now)
     coverages = [
         coverage_of(

@@ -6,6 +6,7 @@ Other apps import only these names.
 from apps.engine.candles.candles import (
     DAY,
     IST,
+    TIMEFRAME_SECONDS,
     TIMEFRAMES,
     WARMUP_BARS,
     Candles,
@@ -24,6 +25,7 @@ __all__ = [
     "DAY",
     "IST",
     "TIMEFRAMES",
+    "TIMEFRAME_SECONDS",
     "WARMUP_BARS",
     "CandleTable",
     "Candles",

@@ -27,6 +27,9 @@ TIMEFRAMES = {
     "1d": 86400,
     "1w": 604800,
 }
+"""The timeframes of stored candles and of algorithms, with their lengths in seconds."""
+TIMEFRAME_SECONDS = {**TIMEFRAMES, "3m": 180, "10m": 600, "75m": 4500, "2h": 7200}
+"""The length of every timeframe; the last four are those of operands alone."""
 DAY = 86400
 IST = 19800
 """Seconds that Asia/Kolkata is ahead of UTC."""
@@ -34,7 +37,7 @@ IST = 19800
 WARMUP_BARS = 2000
 """Bars held before a block that its indicators are computed over (rule 11)."""
 
-_MONTHS_IN_BLOCK = {"1h": 12, "4h": 12, "1d": 120, "1w": 120}
+_MONTHS_IN_BLOCK = {"1h": 12, "75m": 12, "2h": 12, "4h": 12, "1d": 120, "1w": 120}
 
 Numbers = NDArray[np.float64]
 Numeric = TypeVar("Numeric", np.int64, np.float64)
@@ -222,7 +225,7 @@ def day_start(day: NDArray[np.int32]) -> NDArray[np.int64]:
 def block_id(time: NDArray[np.int64], timeframe: str) -> NDArray[np.int64]:
     """Return the block of rule 11 of each bar, counted from 1970.
 
-    A block is a calendar month in Asia/Kolkata up to 30m, a calendar year for 1h and 4h, and a
+    A block is a calendar month in Asia/Kolkata up to 30m, a calendar year from 1h to 4h, and a
     decade (1970-79 is 0) for 1d and 1w.
     """
     return calendar_month(time) // _MONTHS_IN_BLOCK.get(timeframe, 1)

@@ -3,13 +3,13 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles.candles import DAY, TIMEFRAMES, Candles, day_start, ist_day
+from apps.engine.candles.candles import DAY, TIMEFRAME_SECONDS, Candles, day_start, ist_day
 from apps.engine.candles.sessions import Sessions
 from apps.engine.errors import EngineError
 
 
 class CannotResample(EngineError):
-    """The target timeframe is finer than the source."""
+    """The target timeframe is no multiple of the source."""
 
 
 def bar_ends(
@@ -21,7 +21,7 @@ def bar_ends(
     first = np.flatnonzero(np.diff(ist_day(time), prepend=-1))
     closes = _hours(ist_day(time[first]), sessions)[1]
     close = np.repeat(closes, np.diff(first, append=len(time)))
-    end = time + TIMEFRAMES[timeframe]
+    end = time + TIMEFRAME_SECONDS[timeframe]
     return np.where(time < close, np.minimum(end, close), end)
 
 
@@ -45,8 +45,8 @@ def resample(
     are known, to drop every bucket that ends later: a day ends at its session's close, a week on
     the next Monday.
     """
-    source, target = TIMEFRAMES[source_timeframe], TIMEFRAMES[target_timeframe]
-    if target < source:
+    source, target = TIMEFRAME_SECONDS[source_timeframe], TIMEFRAME_SECONDS[target_timeframe]
+    if target % source:
         raise CannotResample(f"{source_timeframe} bars cannot make {target_timeframe} bars.")
     if target == source or not len(candles):
         return candles
@@ -79,7 +79,7 @@ def buckets(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return start and end (epoch seconds) of each bar's bucket."""
     day = ist_day(time)
-    if length == TIMEFRAMES["1w"]:
+    if length == TIMEFRAME_SECONDS["1w"]:
         start = day_start(day - (day + 3) % 7)  # 1970-01-01 was a Thursday
         return start, start + length
     opens, closes = _hours(day, sessions)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles.candles import DAY, TIMEFRAMES, day_start, ist_day
+from apps.engine.candles.candles import DAY, TIMEFRAME_SECONDS, day_start, ist_day
 from apps.engine.errors import EngineError
 
 MONDAY_TO_FRIDAY = 0b0011111
@@ -215,7 +215,7 @@ def in_session(
     Days and weeks are always in session, and so is every bar without a calendar. It takes a few
     searches a date for any number of bars.
     """
-    length = TIMEFRAMES[timeframe]
+    length = TIMEFRAME_SECONDS[timeframe]
     if sessions is None or length >= DAY or not len(time):
         return np.ones(len(time), np.bool_)
     first, last = ist_day(time[[0, -1]]).tolist()

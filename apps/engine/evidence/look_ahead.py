@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles.candles import TIMEFRAMES, Candles, ist_day
+from apps.engine.candles.candles import TIMEFRAME_SECONDS, Candles, ist_day
 from apps.engine.candles.resampling import buckets
 from apps.engine.errors import InsufficientBars
 from apps.engine.evidence.figures import LookAheadCertificate, LookAheadFigures
@@ -223,7 +223,7 @@ def _of_other(
     """Return another symbol with its candles changed by the number of those that have ended."""
     changed = {}
     for name, candles in other.candles.items():
-        ends = buckets(candles.time, TIMEFRAMES[name], other.sessions)[1]
+        ends = buckets(candles.time, TIMEFRAME_SECONDS[name], other.sessions)[1]
         changed[name] = change(candles, int(np.count_nonzero(ends <= moment)))
     return replace(other, candles=changed)
 
@@ -235,7 +235,7 @@ def _known(candles: Candles, timeframe: str, moment: int) -> int:
     day, today = ist_day(candles.time), int(ist_day(np.array([moment]))[0])
     weekly = timeframe == "1w"
     past = (day + 3) // 7 < (today + 3) // 7 if weekly else day < today  # 1970-01-01: a Thursday
-    over = past | (candles.time + TIMEFRAMES[timeframe] <= moment)
+    over = past | (candles.time + TIMEFRAME_SECONDS[timeframe] <= moment)
     return int(np.count_nonzero(over))
 
 

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles.candles import DAY, TIMEFRAMES, Candles, day_start, ist_day
+from apps.engine.candles.candles import DAY, TIMEFRAME_SECONDS, Candles, day_start, ist_day
 from apps.engine.candles.resampling import bar_ends, buckets
 from apps.engine.candles.sessions import Sessions
 
@@ -62,7 +62,7 @@ class AlignedCandles(NamedTuple):
             oldest = OLDEST_DAYS_OF_WEEKS if other_timeframe == "1w" else OLDEST_DAYS
             age = own.ends(bars.time) - other.ends(candles.time)[seen]
             fresh = age <= oldest * DAY
-            if other_timeframe == timeframe and TIMEFRAMES[timeframe] < DAY:
+            if other_timeframe == timeframe and TIMEFRAME_SECONDS[timeframe] < DAY:
                 fresh &= ist_day(candles.time)[seen] == ist_day(bars.time)
             seen = np.where(fresh, seen, -1)
         return cls(other_timeframe, candles, seen)
@@ -76,14 +76,14 @@ class _Clock(NamedTuple):
 
     def ends(self, time: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the end of each candle: of a day its session's close, of a week its Sunday's."""
-        length = TIMEFRAMES[self.timeframe]
+        length = TIMEFRAME_SECONDS[self.timeframe]
         if length < DAY:
             return bar_ends(time, self.timeframe, self.sessions)
         return buckets(time, length, self.sessions)[1]
 
 
 def _seen(bars: Candles, own: _Clock, candles: Candles, other: _Clock) -> NDArray[np.int64]:
-    if other.timeframe != own.timeframe and TIMEFRAMES[other.timeframe] >= DAY:
+    if other.timeframe != own.timeframe and TIMEFRAME_SECONDS[other.timeframe] >= DAY:
         counts_from, moment = _next_day(candles.time, other.timeframe), bars.time
     else:
         counts_from, moment = other.ends(candles.time), own.ends(bars.time)

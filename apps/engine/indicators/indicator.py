@@ -17,7 +17,7 @@ LONGEST_WARMUP = 1000
 LARGEST_OFFSET = 500
 """Candles back that an operand may be read."""
 
-HIGHER_TIMEFRAMES = ("5m", "15m", "30m", "1h", "4h", "1d", "1w")
+HIGHER_TIMEFRAMES = ("3m", "5m", "10m", "15m", "30m", "1h", "75m", "2h", "4h", "1d", "1w")
 """Timeframes an operand may be read in where they are longer than the algorithm's."""
 
 SOURCES = ("close", "open", "high", "low", "volume", "hl2", "hlc3", "ohlc4")

@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias, Union
 
-from pydantic import BaseModel, Discriminator, Field, Tag, create_model
+from pydantic import AfterValidator, BaseModel, Discriminator, Field, Tag, create_model
 from pydantic import model_validator as model_rule
 from typing_extensions import TypeAliasType
 
+from apps.engine.candles.symbols import InvalidSymbol, Symbol
 from apps.engine.indicators.catalogue import CATALOGUE
 from apps.engine.indicators.indicator import (
     HIGHER_TIMEFRAMES,
@@ -44,6 +45,17 @@ _NUMBER_OF_OPERANDS: Final = {"abs": 1, "subtract": 2, "divide": 2}
 Warmups: TypeAlias = tuple[tuple[CandleSource, int], ...]
 """Candles of a source before the first one at which a value is known, one by one for what is
 read."""
+
+
+def _is_symbol(text: str) -> str:
+    try:
+        Symbol.parse(text)
+    except InvalidSymbol as wrong:
+        raise refused(f"is no symbol: {wrong.reason}") from None
+    return text
+
+
+SymbolText = Annotated[str, AfterValidator(_is_symbol)]
 
 
 def _plain_or_operand(value: object) -> str:
@@ -84,6 +96,14 @@ class IndicatorOperand(StrictModel):
         ),
         examples=["1h"],
     )
+    on: Maybe[SymbolText] = Field(
+        None,
+        description=(
+            "Another symbol, as EXCHANGE:SYMBOL: the value is computed from its candles, and"
+            " `offset` counts them. It need not be tradable, and is not traded."
+        ),
+        examples=["NSE:INDIAVIX"],
+    )
 
     @property
     def source(self) -> str | Operand:
@@ -114,7 +134,7 @@ class IndicatorOperand(StrictModel):
     @property
     def candles(self) -> CandleSource:
         """The candles that it is computed from."""
-        return CandleSource(timeframe=self.timeframe or "")
+        return CandleSource(self.on or "", self.timeframe or "")
 
     @property
     def value(self) -> Read:

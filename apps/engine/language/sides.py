@@ -199,18 +199,11 @@ def _measure(condition: IndicatorValue, *, inverted: bool) -> Comparison | Movem
     return Comparison(read, operator, _inversion(operand).level(value) if inverted else value)
 
 
-def has_mirror(operand: Operand) -> bool:
-    """Return whether the operand has a mirror: arithmetic has none."""
-    if isinstance(operand, Calc):
-        return False
-    return isinstance(operand.source, str) or has_mirror(operand.source)
-
-
 def _inversion(operand: Operand) -> Inversion:
     """Return the inversion of the operand: that of its source where it keeps it. Values of volume,
-    and of a source without direction, have none.
+    of another symbol, and of a source without direction have none.
     """
-    if isinstance(operand, Calc) or operand.source == "volume":
+    if isinstance(operand, Calc) or operand.on or operand.source == "volume":
         return Inversion.NONE
     own = CATALOGUE[operand.type].output(operand.output).inversion
     if isinstance(operand.source, str):
@@ -223,7 +216,7 @@ def _opposite(operand: Operand) -> ComputedValue:
     """Return the operand of the other side; one without a mirror, and one of a source without
     direction, stays as written.
     """
-    if isinstance(operand, Calc) or operand.source == "volume":
+    if isinstance(operand, Calc) or operand.on or operand.source == "volume":
         return operand.value
     source: str | ComputedValue
     if isinstance(operand.source, str):

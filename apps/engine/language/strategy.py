@@ -14,7 +14,7 @@ from typing import ClassVar, Final, Literal, NamedTuple, get_args
 
 from pydantic import ConfigDict, Field, ValidationError
 
-from apps.engine.candles.candles import DAY, TIMEFRAMES, WARMUP_BARS
+from apps.engine.candles.candles import DAY, TIMEFRAME_SECONDS, TIMEFRAMES, WARMUP_BARS
 from apps.engine.candles.symbols import Symbol
 from apps.engine.errors import FieldError, IncompleteStrategy, InvalidStrategy
 from apps.engine.hashes import hash_of
@@ -160,6 +160,17 @@ class Strategy(StrictModel):
         for source, candles in needs(self):
             longest[source] = max(candles, longest.get(source, 0))
         return longest
+
+    @property
+    def read_symbols(self) -> dict[str, dict[str, int]]:
+        """The other symbols that the strategy reads: the candles of each timeframe before the first
+        one with known values.
+        """
+        read = dict[str, dict[str, int]]()
+        for (symbol, timeframe), candles in self.candle_sources.items():
+            if symbol:
+                read.setdefault(symbol, {})[timeframe or self.basicInfo.timeframe] = candles
+        return read
 
     @property
     def month_directions(self) -> list[bool]:
@@ -399,11 +410,9 @@ def _timeframe_errors(part: _Placed, own: str) -> Iterator[FieldError]:
     timeframe = part.value.get("timeframe")
     if not isinstance(timeframe, str) or timeframe not in HIGHER_TIMEFRAMES:
         return
-    length = TIMEFRAMES[own]
-    longer = tuple(name for name in HIGHER_TIMEFRAMES if TIMEFRAMES[name] > length)
-    whole = tuple(
-        name for name in longer if TIMEFRAMES[name] % length == 0 or TIMEFRAMES[name] >= DAY
-    )
+    length = TIMEFRAME_SECONDS[own]
+    longer = tuple(name for name in HIGHER_TIMEFRAMES if TIMEFRAME_SECONDS[name] > length)
+    whole = tuple(name for name in longer if TIMEFRAME_SECONDS[name] % length == 0)
     if part.source_of is not None:
         message = "is not allowed in a source: write it at the indicator that reads the source"
         yield part.error("timeframe", message)
@@ -658,7 +667,7 @@ def _out_of_reach(strategy: Strategy) -> Iterator[FieldError]:
         for name, operand in condition.operands.items():
             for indicator in indicators_in(operand):
                 timeframe = indicator.timeframe or strategy.basicInfo.timeframe
-                seconds, sessions = TIMEFRAMES[timeframe], _sessions_before(indicator)
+                seconds, sessions = TIMEFRAME_SECONDS[timeframe], _sessions_before(indicator)
                 held = int(WARMUP_BARS * seconds / (hours * 3600))
                 if seconds < DAY and sessions > held:
                     message = (

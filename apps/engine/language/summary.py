@@ -532,6 +532,8 @@ def _operand(operand: NumberOrOperand) -> str:
         values = [f"{_words(name)} {_named(operand, name)}" for name in written]
         settings = f" ({', '.join(values)})" if values else ""
         text = f"the {row.type}{output}{source}{settings}"
+    if operand.on is not None:
+        text += f" of {operand.on}"
     if operand.timeframe is not None:
         text += f" on candles of {_candles_of(operand.timeframe)}"
     if operand.offset:

@@ -136,6 +136,7 @@ def notes_on(
 ) -> list[Note]:
     """Return notes for the reader of a result."""
     notes = [note for history in data.histories for note in history.notes]
+    notes += [note for other in data.histories[0].other_symbols for note in other.notes]
     notes += _on_bars_out_of_session(strategy, data.all_series)
     notes += _on_missing_volume(strategy, data.all_series)
     notes += _on_bars_after_expiry(data.all_series)

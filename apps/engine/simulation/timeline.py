@@ -53,12 +53,15 @@ class Payout(NamedTuple):
 @dataclass(frozen=True, slots=True, eq=False)
 class OtherSymbol:
     """A symbol that conditions read beside the traded one: its hours, and its candles of every
-    timeframe in which they read it, each with its warm-up as in `History`.
+    timeframe in which they read it, each with its warm-up as in `History`. `generated_until` and
+    `notes` are as there.
     """
 
     symbol: str
     candles: Mapping[str, Candles]
     sessions: Sessions | None = None
+    generated_until: int | None = None
+    notes: tuple[Note, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

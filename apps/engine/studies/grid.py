@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles.candles import TIMEFRAMES
+from apps.engine.candles.candles import TIMEFRAME_SECONDS
 from apps.engine.errors import FieldError
 from apps.engine.language import strategy
 from apps.engine.lazy import lazy
@@ -127,7 +127,7 @@ def _opening_range_bar(steps: Mapping[str, Any], path: str) -> int | None:
         container = container[part]
     if container.get("type") != "OPENING_RANGE":
         return None
-    return TIMEFRAMES[container.get("timeframe") or steps["basicInfo"]["timeframe"]]
+    return TIMEFRAME_SECONDS[container.get("timeframe") or steps["basicInfo"]["timeframe"]]
 
 
 def _halved(sets: Places, places: Places, count: int) -> list[Places]:

@@ -8,7 +8,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from apps.core.times import midnight
-from apps.engine.candles import TIMEFRAMES, WARMUP_BARS, day_start, start_of_block
+from apps.engine.candles import (
+    TIMEFRAME_SECONDS,
+    TIMEFRAMES,
+    WARMUP_BARS,
+    day_start,
+    start_of_block,
+)
 from apps.market.candles.buffer import sources_of
 from apps.market.candles.chunks import days_from_bits
 from apps.market.models import CandleChunk
@@ -96,7 +102,9 @@ def _estimate(rows: Sequence[_CatalogueRow], timeframe: str, start: int, end: in
 
 def _estimated_bars(row: _CatalogueRow, timeframe: str) -> int:
     """Return the approximate number of bars from a chunk."""
-    return max(_day_count(row), row.bars * TIMEFRAMES[row.timeframe] // TIMEFRAMES[timeframe])
+    return max(
+        _day_count(row), row.bars * TIMEFRAMES[row.timeframe] // TIMEFRAME_SECONDS[timeframe]
+    )
 
 
 def _coarsest(rows: Sequence[_CatalogueRow], timeframe: str) -> list[_CatalogueRow]:
@@ -129,7 +137,7 @@ def _bars(row: _CatalogueRow, timeframe: str) -> int:
     """
     if row.timeframe == timeframe:
         return row.bars
-    return max(_day_count(row), row.bars * _MINUTE // TIMEFRAMES[timeframe])
+    return max(_day_count(row), row.bars * _MINUTE // TIMEFRAME_SECONDS[timeframe])
 
 
 def _day_count(row: _CatalogueRow) -> int:

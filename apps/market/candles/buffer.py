@@ -10,7 +10,7 @@ from django.db import connection
 from django.db.models import Max
 from django.db.models.functions import Now
 
-from apps.engine.candles import TIMEFRAMES, Candles
+from apps.engine.candles import TIMEFRAME_SECONDS, TIMEFRAMES, Candles
 from apps.market.candles import queries
 from apps.market.candles.chunks import EMPTY
 from apps.market.models import BufferedCandle
@@ -121,8 +121,8 @@ def notify(symbols: Iterable[str], timeframe: str) -> None:
 
 def sources_of(timeframe: str) -> Sequence[str]:
     """Return the timeframe and the shorter ones that can make its bars."""
-    longest = TIMEFRAMES[timeframe]
-    return [name for name, seconds in TIMEFRAMES.items() if seconds <= longest]
+    longest = TIMEFRAME_SECONDS[timeframe]
+    return [name for name, seconds in TIMEFRAMES.items() if longest % seconds == 0]
 
 
 def rows_of(bars: Candles) -> Iterable[CandleRow]:

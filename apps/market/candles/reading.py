@@ -15,6 +15,7 @@ from django.db.models import Count, Max, Min, Q, Sum
 from apps.core.times import day_number, moment, wire_time
 from apps.engine.candles import (
     DAY,
+    TIMEFRAME_SECONDS,
     TIMEFRAMES,
     WARMUP_BARS,
     Candles,
@@ -104,7 +105,7 @@ def read_all_closed(since: Mapping[SeriesKey, int], *, clock: int) -> Mapping[Se
     for (symbol, timeframe), start in since.items():
         history = histories[symbol, timeframe]
         bars = _read(history, timeframe, start, clock, warmup=False)
-        ends = buckets(bars.time, TIMEFRAMES[timeframe], history.sessions)[1]
+        ends = buckets(bars.time, TIMEFRAME_SECONDS[timeframe], history.sessions)[1]
         count = int(np.searchsorted(ends, clock, side="right"))
         closed[symbol, timeframe] = bars.slice(0, count)
     return closed

@@ -75,6 +75,7 @@ class Command(BaseCommand):
             )
             steps = {name: document[name] for name in Strategy.model_fields if name in document}
             strategy = _parse_strategy(steps, part.symbol)
+            _require_one_symbol(strategy, part.symbol)
             result = _simulate(strategy, loaded, part)
         except (TooLittleCoverage, SymbolNotTradable) as error:
             raise CommandError(str(error)) from error
@@ -113,6 +114,15 @@ def _parse_strategy(steps: Mapping[str, Any], symbol: str) -> Strategy:
     if isinstance(basic, dict):
         steps = {**steps, "basicInfo": {**basic, "symbols": [symbol]}}
     return parse(steps)
+
+
+def _require_one_symbol(strategy: Strategy, symbol: str) -> None:
+    missing = [name for name in strategy.read_symbols if name != symbol]
+    if missing:
+        raise CommandError(
+            f"The strategy also reads {', '.join(missing)}, and the file has candles of one symbol."
+            " Load the candles of all and run it as a backtest of the service."
+        )
 
 
 def _simulate(strategy: Strategy, loaded: CandleImport, part: InstrumentBars) -> SimulationResult:
