@@ -21,8 +21,8 @@ from apps.engine.simulation.simulate import simulate
 from apps.engine.simulation.timeline import (
     History,
     OtherSymbol,
+    SymbolSeries,
     signals_of_series,
-    symbol_series_of,
 )
 from tests.engine.configurations import complete, entering
 from tests.engine.evidence_inputs import evidence_on
@@ -43,8 +43,8 @@ def strategy(*conditions: dict[str, Any], timeframe: str = "15m", **entry: Any) 
     return parse(steps)
 
 
-def history(candles: Candles, *others: OtherSymbol) -> History:
-    return History(OWN, candles, SHARES, other_symbols=others)
+def history(candles: Candles, *read: OtherSymbol) -> History:
+    return History(OWN, candles, SHARES, other_symbols=read)
 
 
 def thinned(candles: Candles, seed: int, share: float = 0.8) -> Candles:
@@ -53,7 +53,7 @@ def thinned(candles: Candles, seed: int, share: float = 0.8) -> Candles:
 
 
 def signals(given: Strategy, known: History, start: int, end: int = 2**40) -> NDArray[np.uint8]:
-    series = symbol_series_of(given, known, start, end)
+    series = SymbolSeries.of(given, known, start, end)
     return signals_of_series(required_inputs(given), Plan(), series).signals
 
 
@@ -150,14 +150,14 @@ def test_neither_the_start_of_the_range_nor_later_candles_change_a_bit() -> None
         return history(own.between(0, until), OtherSymbol(VIX, over, SHARES))
 
     first = int(own.time[2500])
-    everything = history(own, OtherSymbol(VIX, {"15m": read, "1h": hours}, SHARES))
-    whole = signals(given, everything, first)
+    uncut = history(own, OtherSymbol(VIX, {"15m": read, "1h": hours}, SHARES))
+    whole = signals(given, uncut, first)
     assert 0.05 < whole.mean() < 0.95
     for bar in range(2501, len(own), 611):
         until = int(own.time[bar]) + 900
         cut = signals(given, known(until), first, until)
         assert cut.tolist() == whole[: bar - 2499].tolist()
-        later = signals(given, everything, int(own.time[bar - 1]))
+        later = signals(given, uncut, int(own.time[bar - 1]))
         assert later.tolist() == whole[bar - 2501 :].tolist()
 
 
@@ -206,23 +206,21 @@ def test_the_receipt_names_the_candles_of_a_read_symbol_once() -> None:
     series = [(series.symbol, series.timeframe) for series in result.candle_series]
     assert series == [(OWN, "15m"), ("NSE:BBB", "15m"), (VIX, "15m")]
     changed = replace(other, candles={"15m": walk(1500, 900, seed=6)})
-    others = [replace(known, other_symbols=[changed]) for known in histories]
-    again = simulate(parse(steps), others, start=0, end=2**40, capital=1e6)
+    changed_histories = [replace(known, other_symbols=[changed]) for known in histories]
+    again = simulate(parse(steps), changed_histories, start=0, end=2**40, capital=1e6)
     assert again.receipt["candles"] != result.receipt["candles"]
 
 
 def test_an_explanation_tells_which_candle_was_read() -> None:
     own, read = walk(600, 900), walk(600, 900, seed=5)
     given = strategy(above(calc("add", {**READ, "offset": 2}, 1), 1))
-    series = symbol_series_of(
-        given, history(own, OtherSymbol(VIX, {"15m": read}, SHARES)), 0, 2**40
-    )
+    series = SymbolSeries.of(given, history(own, OtherSymbol(VIX, {"15m": read}, SHARES)), 0, 2**40)
     (side,) = sides_at(given, series, 555)
     whole, inner = side.findings[0][1].operands
     assert (whole.name, whole.candle_time) == ("(PRICE of NSE:INDIAVIX, 2 back + 1)", None)
     assert inner.candle_time == own.time[553]
     assert inner.value == read.close[553]
-    assert whole.value == inner.value + 1
+    assert whole.value == read.close[553] + 1
 
 
 # Refusals

@@ -244,4 +244,4 @@ def _reordered(candles: Candles, known: int, random: np.random.Generator) -> Can
     order = np.arange(len(candles))
     random.shuffle(order[known:])
     columns = (getattr(candles, name)[order] for name in Candles.NUMBERS)
-    return Candles(candles.time, *columns)
+    return Candles.unchecked(candles.time, columns)

@@ -73,6 +73,13 @@ class NoBroker(ServiceError):
     message = "No broker is connected; executionSettings.mode paper needs none."
 
 
+class ReadsOtherSymbols(ServiceError):
+    """Conditions read other symbols, whose bars no run on paper receives."""
+
+    code = Code.UNPROCESSABLE_ENTITY
+    message = "Conditions read {symbols} beside the traded symbols: that works in backtests alone."
+
+
 @dataclass(frozen=True, slots=True)
 class StartRequest:
     """An algorithm to start or resume, its parsed steps, and the run that it resumes."""
@@ -87,7 +94,11 @@ class StartRequest:
 
 
 def check_symbols(request: StartRequest, *, now: datetime) -> tuple[Fault, ...]:
-    """Return warnings; on paper an index may be traded. Raises SymbolNotTradable."""
+    """Return warnings; on paper an index may be traded. Raises SymbolNotTradable,
+    ReadsOtherSymbols.
+    """
+    if read := request.strategy.read_symbols:
+        raise ReadsOtherSymbols(symbols=", ".join(read))
     verdicts = symbols.check_all(symbols=request.strategy.basicInfo.symbols, now=now)
     for verdict in verdicts:
         if reason := _untradable_reason(verdict, live=request.is_live):

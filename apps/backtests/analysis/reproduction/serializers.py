@@ -12,12 +12,12 @@ from apps.core.api.resources import (
     IdTextField,
     example,
 )
-from apps.engine.candles import TIMEFRAMES
+from apps.engine.candles import TIMEFRAME_SECONDS
 
 
 class CandleSeriesSerializer(AnswerSerializer):
     symbol = CharField()
-    timeframe = ChoiceField(choices=TIMEFRAMES)
+    timeframe = ChoiceField(choices=TIMEFRAME_SECONDS)
     months = serializers.DictField(
         child=CharField(),
         help_text=(
