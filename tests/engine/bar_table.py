@@ -15,7 +15,7 @@ Marks are:
   `delivery` (the contract is delivered after that session);
 - `upper` and `lower`: the price is locked (rule 22);
 - `margin 500`: the money that a sold unit locks beside its value;
-- `atr 1` or `atr 1,2,3,4`: the ranges of size, stop, target and trail;
+- `atr 1` or `atr 1,2,3,4`: all ranges, or those of size, stop, target and trail;
 - requests from outside before the bar: `kill_switch` or `stale_data` (it blocks entries), `let`
   (it unblocks them), `stop` (it closes positions) and `expire`.
 
@@ -80,7 +80,7 @@ class Line:
     flag: int = 0
     margin: float = 0.0
     volume: float = 0.0
-    atr: tuple[float, ...] = (0.0, 0.0, 0.0, 0.0)
+    atr: tuple[float, ...] = (0.0,) * r.RANGES
 
 
 @dataclass
@@ -145,7 +145,7 @@ def _mark(line: Line, marks: list[str]) -> None:
         mark = marks.pop(0)
         if mark == "atr":
             atr = tuple(map(float, marks.pop(0).split(",")))
-            line.atr = atr * 4 if len(atr) == 1 else atr
+            line.atr = atr * r.RANGES if len(atr) == 1 else (*atr, 0.0)
         elif mark == "volume":
             line.volume = float(marks.pop(0))
         elif mark == "margin":

@@ -65,6 +65,8 @@ class Outcome(NamedTuple):
 
 
 ROWS_A_DAY = 37
+RANGE_FACTORS = np.array([1.0, 0.9, 1.3, 0.7, 0.8])
+"""Of size, stop, target, trail and the distance of adds, in ranges of a bar."""
 SLOT_SIZE = r.POSITION.itemsize + r.ORDERS * r.ORDER.itemsize
 
 
@@ -167,6 +169,9 @@ def sparse_case(rng: np.random.Generator, market: r.MarketRows | None = None) ->
         reverse=bool(rng.integers(0, 2)),
         max_daily_loss=one_of(np.inf, np.inf, np.inf, case.plan.max_daily_loss),
     )
+    if case.plan.add_direction:
+        far = step * one_of(20, 60, 200)
+        plan = plan._replace(add_rate=far, add_points=0.0, add_atr=0.0)
     return case._replace(
         market=market,
         signals=np.where(signalled, drawn, 0).astype(np.uint8),
@@ -193,7 +198,7 @@ def _market(rng: np.random.Generator, has_bar: NDArray[np.bool_]) -> r.MarketRow
         table[cells] = np.maximum(np.round(np.round(prices / tick) * tick, 2), tick)
     locked = _lock(rng, table, cell) if rng.random() < 0.4 else np.zeros(0, np.uint8)
     bars = bars_of(table)
-    atr = (bars.high - bars.low + 0.05)[:, None] * np.array([1.0, 0.9, 1.3, 0.7])
+    atr = (bars.high - bars.low + 0.05)[:, None] * RANGE_FACTORS
     row = np.arange(rows)
     minute = row % ROWS_A_DAY
     flags = np.zeros(len(table), np.uint8)
@@ -279,12 +284,29 @@ def _with_limits(plan: Plan, rng: np.random.Generator) -> Plan:
     def pick(*values: float) -> Any:
         return rng.choice(values).item()
 
+    plan = _with_adds(plan, rng) if rng.random() < 0.4 else plan
     return plan._replace(
         max_entries_a_day=int(pick(0, 0, 1, 2, 5)),
         max_entries_a_symbol=int(pick(0, 0, 1, 3)),
         cooldown=int(pick(0, 1, 2, 9, 60)),
         cools_after_loss=bool(pick(0, 1)),
         max_daily_profit=pick(float("inf"), 100.0, 1_500.0),
+    )
+
+
+def _with_adds(plan: Plan, rng: np.random.Generator) -> Plan:
+    """Draw adds by distance, near or far."""
+
+    def pick(*values: float) -> Any:
+        return rng.choice(values).item()
+
+    kind = int(rng.integers(0, 3))
+    return plan._replace(
+        max_entries=int(pick(2, 3, 9, 500)),
+        add_direction=pick(1.0, -1.0),
+        add_rate=pick(0.001, 0.005, 0.03) if kind == 0 else 0.0,
+        add_points=pick(0.05, 0.5, 3.0) if kind == 1 else 0.0,
+        add_atr=pick(0.5, 1.0, 5.0) if kind == 2 else 0.0,
     )
 
 
@@ -536,7 +558,7 @@ def with_idle_symbols(case: Case, more: int) -> Case:
     cell = np.concatenate([market.cell, np.full((rows, more), -1, np.int32)], axis=1)
     cell[:, market.cell.shape[1]] = n + np.arange(rows)
     bars = bars_of(np.concatenate([np.column_stack(market.bars), np.full((rows, 4), 7.0)]))
-    atr = np.concatenate([market.atr, np.ones((rows, 4))])
+    atr = np.concatenate([market.atr, np.ones((rows, r.RANGES))])
     flags = market.flags
     if flags.size:
         flags = np.concatenate([flags, np.zeros(rows, np.uint8)])

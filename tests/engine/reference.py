@@ -56,6 +56,7 @@ class Ranges(NamedTuple):
     stop: float = 0.0
     target: float = 0.0
     trail: float = 0.0
+    distance: float = 0.0
 
 
 class Seen(NamedTuple):
@@ -83,6 +84,7 @@ class Held:
     locked: float = 0.0
     charges: float = 0.0
     entries: int = 0
+    last_fill: float = nan
     bars: int = 0
     stop: float = nan
     target: float = nan
@@ -115,6 +117,7 @@ class ReferenceImplementation:
     held: dict[int, Held] = field(default_factory=dict)
     waiting: dict[int, int] = field(default_factory=dict)  # signal by symbol
     ranges: dict[int, Ranges] = field(default_factory=dict)  # of the entries that wait
+    adding: set[int] = field(default_factory=set)  # symbols with a waiting add by distance
     trades: list[tuple[float, ...]] = field(default_factory=list)
     curve: list[float] = field(default_factory=list)
     prices: dict[int, float] = field(default_factory=dict)  # of limit and stop orders
@@ -149,7 +152,7 @@ class ReferenceImplementation:
         self.cooling = {s: left - (s in seen) for s, left in self.cooling.items()}
         for s in self.held_in(seen):
             self.exit_at_open(s, time, seen[s])
-        for s in sorted(self.waiting.keys() & seen.keys()):
+        for s in sorted((self.waiting.keys() | self.adding) & seen.keys()):
             self.try_entry(s, time, seen)
         for s in self.held_in(seen):
             self.live_through(s, time, seen[s])
@@ -161,12 +164,16 @@ class ReferenceImplementation:
             self.halt(time, "daily_profit_limit", c.BY_DAILY_PROFIT)
         for s in sorted(seen):
             self.read(s, seen[s], time)
+        for s in self.held_in(seen):
+            self.look_for_add(s, seen[s].bar.close)
         self.ruined = self.equity <= 0
 
     def drop_entries(self, time: int, *, day_begins: bool) -> None:
         """Drop entries that wait while entries are blocked, or after their session."""
         for s in sorted(self.waiting):
             self.waiting[s] = self.without_entry(s, self.waiting[s], time)
+        if self.blocked:
+            self.adding.clear()
         if day_begins and self.plan.within_session:
             self.drop_waiting("after_session", time)
 
@@ -204,6 +211,7 @@ class ReferenceImplementation:
                 items = [floor(item * 100 + 0.5 + 1e-9) * 1.0 for item in items]
             self.leave(s, Exit(reason, at), held.time, held.day, items)
         self.waiting.pop(s, None)
+        self.adding.discard(s)
         self.equity = self.marked()
 
     def marked(self) -> float:
@@ -255,6 +263,33 @@ class ReferenceImplementation:
             if self.plan.order_by != c.AT_MARKET:
                 self.prices[s] = self.order_price(s, bool(signal & c.ENTER_LONG), seen.bar.close)
 
+    def look_for_add(self, s: int, close: float) -> None:
+        """Make an add wait if this close is far enough from the last fill."""
+        plan, held = self.plan, self.held[s]
+        if not self.adds_by_distance or self.halted or self.blocked:
+            return
+        if held.entries >= plan.max_entries or self.leaves_at_open(s):
+            return
+        distance = plan.add_rate * held.last_fill + plan.add_points
+        distance += plan.add_atr * held.ranges.distance
+        if (close - held.last_fill) * held.side * plan.add_direction >= distance - DUST:
+            self.adding.add(s)
+            if plan.order_by != c.AT_MARKET:
+                self.prices[s] = self.order_price(s, held.side > 0, close)
+
+    @property
+    def adds_by_distance(self) -> bool:
+        return self.plan.add_direction != 0
+
+    def leaves_at_open(self, s: int) -> bool:
+        """Return whether the position is already known to leave, at the next open it can."""
+        held, signal = self.held[s], self.waiting.get(s, 0)
+        closing = c.FLATTEN
+        closing |= c.CLOSE_LONG | c.EXIT_LONG if held.side > 0 else c.CLOSE_SHORT | c.EXIT_SHORT
+        if self.plan.reverse:
+            closing |= c.ENTER_SHORT if held.side > 0 else c.ENTER_LONG
+        return bool(held.overdue or signal & closing)
+
     def order_price(self, s: int, long: bool, close: float) -> float:
         """Return the price of the order: a limit buys below and sells above, a stop the other way
         round.
@@ -275,6 +310,7 @@ class ReferenceImplementation:
         return signal & ~c.ENTER
 
     def drop_waiting(self, reason: str, time: int) -> None:
+        self.adding.clear()
         for s in sorted(self.waiting):
             self.waiting[s] = self.dropped(reason, s, self.waiting[s], time)
 
@@ -290,7 +326,7 @@ class ReferenceImplementation:
         if not held:
             return False
         if bool(signal & c.ENTER_LONG) == (held.side > 0):
-            return bool(held.entries >= self.plan.max_entries)
+            return self.adds_by_distance or held.entries >= self.plan.max_entries
         return not self.plan.reverse
 
     def reject(self, reason: str, s: int, signal: int, time: int) -> None:
@@ -461,20 +497,30 @@ class ReferenceImplementation:
     # Entries.
 
     def try_entry(self, s: int, time: int, seen: Mapping[int, Seen]) -> None:
-        signal = self.waiting.pop(s)
-        if signal & c.ENTER:
+        signal, adds = self.waiting.pop(s, 0), s in self.adding
+        self.adding.discard(s)
+        held = self.held.get(s)
+        if held and adds and not held.waits:
+            signal = c.ENTER_LONG if held.side > 0 else c.ENTER_SHORT
+            rejection = self.enter(s, held.side, time, seen, adds=True)
+            if rejection:
+                self.reject(rejection, s, signal, time)
+        elif signal & c.ENTER:
             side = 1 if signal & c.ENTER_LONG else -1
             rejection = self.enter(s, side, time, seen)
             if rejection:
                 self.reject(rejection, s, signal, time)
 
-    def enter(self, s: int, side: int, time: int, seen: Mapping[int, Seen]) -> str | None:
+    def enter(
+        self, s: int, side: int, time: int, seen: Mapping[int, Seen], *, adds: bool = False
+    ) -> str | None:
         """Enter, and return the reason if the entry is rejected; None if it is filled or
         ignored.
         """
         plan, held = self.plan, self.held.get(s)
         reverses = bool(held and held.waits and held.side != side and plan.reverse)
-        full = held and (held.waits or held.entries >= plan.max_entries)
+        no_add = self.adds_by_distance and not adds
+        full = held and (held.waits or no_add or held.entries >= plan.max_entries)
         if held and not reverses and (full or held.side != side):
             return None
         if seen[s].flag & c.AFTER_SQUARE_OFF:
@@ -633,6 +679,7 @@ class ReferenceImplementation:
         held.locked += locked
         held.charges += fee
         held.entries += 1
+        held.last_fill = price
         self.set_levels(s, held)
 
     def set_levels(self, s: int, held: Held) -> None:

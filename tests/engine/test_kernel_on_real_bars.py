@@ -25,7 +25,7 @@ from apps.engine.simulation.prepared_data import prepare_data
 from apps.engine.simulation.simulations import ignore_progress
 from apps.engine.simulation.timeline import History
 from apps.market.rulebook.sessions import sessions_of
-from tests.engine.random_cases import bars_of, reference_of, sparse_case, whole
+from tests.engine.random_cases import RANGE_FACTORS, bars_of, reference_of, sparse_case, whole
 from tests.engine.test_kernel_proofs import assert_equal
 from tests.market.candle_files import ImportedSeries
 
@@ -55,7 +55,7 @@ def test_the_reference_agrees_over_whole_files(market_data: Path, name: str) -> 
     candles = ImportedSeries(market_data / name).candles
     rows = len(candles)
     bars = bars_of(np.column_stack([candles.open, candles.high, candles.low, candles.close]))
-    ranges = (bars.high - bars.low + 0.05)[:, None] * np.array([1.0, 0.9, 1.3, 0.7])
+    ranges = (bars.high - bars.low + 0.05)[:, None] * RANGE_FACTORS
     market = r.MarketRows(
         candles.time,
         ist_day(candles.time).astype(np.int32),

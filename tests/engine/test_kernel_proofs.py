@@ -141,7 +141,7 @@ def test_a_trail_is_rounded_by_a_new_tick_from_the_first_bar_that_has_it(step: i
         np.zeros(rows, np.int32),
         cell.astype(np.int32),
         bars_of(bars + [(9.0,) * 4] * rows),
-        np.zeros((0, 4)),
+        np.zeros((0, r.RANGES)),
         np.zeros(0, np.uint8),
     )
     signals = np.zeros((rows, 2), np.uint8)
@@ -385,6 +385,7 @@ def in_points(case: Case) -> Case:
         stop_rate=0.0,
         second_stop_rate=0.0,
         target_rate=0.0,
+        add_rate=0.0,
         trail_rate=0.0,
         trail_from=0.0,
         slippage=0.0,

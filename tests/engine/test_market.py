@@ -4,7 +4,8 @@ import numpy as np
 
 from apps.engine.candles import Candles, CandleTable, ist_day
 from apps.engine.candles.candles import frozen
-from apps.engine.kernel.records import Bars
+from apps.engine.kernel.records import RANGES, Bars
+from apps.engine.signals.signals import NO_RANGES
 from apps.engine.simulation.market import combine_signals, join
 from apps.engine.simulation.timeline import SymbolSeries, SymbolSignals
 
@@ -46,7 +47,7 @@ def test_each_row_is_a_time_with_its_bars_and_signals() -> None:
             all_series = in_a_table(all_series, rng)
         heard = [rng.integers(1, 9, len(series.candles)).astype(np.uint8) for series in all_series]
         market, signals = combine_signals(
-            join(all_series), [SymbolSignals(bits, np.empty((0, 4))) for bits in heard]
+            join(all_series), [SymbolSignals(bits, NO_RANGES) for bits in heard]
         )
         times = [series.candles.time.tolist() for series in all_series]
         assert market.time.tolist() == sorted(set().union(*times))
@@ -95,7 +96,7 @@ def test_ranges_and_flags_lie_as_the_bars_do() -> None:
         )
         for flag, times in ((1, [1, 2]), (2, [2]))
     ]
-    signals = [SymbolSignals(np.zeros(n, np.uint8), np.full((n, 4), float(n))) for n in (2, 1)]
+    signals = [SymbolSignals(np.zeros(n, np.uint8), np.full((n, RANGES), float(n))) for n in (2, 1)]
     table = CandleTable.build(5)
     laid = [series._replace(candles=table.add(series.candles)) for series in apart]
     for all_series in apart, laid:

@@ -25,6 +25,7 @@ from apps.engine.kernel.codes import (
     EXIT_LONG,
     EXIT_SHORT,
 )
+from apps.engine.kernel.records import RANGES
 from apps.engine.language.sides import Check, Comparison, Hours, Movement, entry_check
 from apps.engine.language.strategy import Strategy, parse
 from apps.engine.signals import blocks
@@ -564,7 +565,7 @@ def test_neither_the_start_of_a_range_nor_its_end_changes_a_bit(
 def test_a_range_in_batches_is_the_range_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    asked = ranges(size=7, stop=14, target=14, trail=21)
+    asked = ranges(size=7, stop=14, target=14, trail=21, adds=10)
     averages = atr_columns(required_inputs(asked), SymbolBars(walk(3000, 1800)), 100, 2900)
     monkeypatch.setattr(blocks, "BATCH_BARS", 700)
     for kind in KINDS:
@@ -642,19 +643,26 @@ def test_every_operand_of_a_bar_comes_from_the_array_of_its_own_block() -> None:
 
 def test_the_ranges_that_rules_ask_for_come_from_the_same_arrays() -> None:
     candles = walk(3000, 1800)
-    strategy = ranges(size=7, stop=14, target=14, trail=21)
+    strategy = ranges(size=7, stop=14, target=14, trail=21, adds=10)
     columns = atr_columns(required_inputs(strategy), SymbolBars(candles), 2200, 2900)
-    assert columns.shape == (700, 4)
+    assert columns.shape == (700, RANGES)
     for bar in range(2200, 2900, 7):
         part = array_of_rule_11(candles, bar, "30m")
-        expected = [talib.ATR(part.high, part.low, part.close, n)[-1] for n in (7, 14, 14, 21)]
+        periods = (7, 14, 14, 21, 10)
+        expected = [talib.ATR(part.high, part.low, part.close, n)[-1] for n in periods]
         assert columns[bar - 2200].tolist() == expected
 
 
-def ranges(size: int, stop: int, target: int, trail: int) -> Strategy:
+def ranges(size: int, stop: int, target: int, trail: int, adds: int) -> Strategy:
+    distance = {"direction": "favour", "type": "atr", "atrPeriod": adds}
     return parse(
         complete(
-            positionSizing={"method": "volatility_based", "riskPercentage": 1, "atrPeriod": size},
+            positionSizing={
+                "method": "volatility_based",
+                "riskPercentage": 1,
+                "atrPeriod": size,
+                "pyramiding": {"enabled": True, "distance": distance},
+            },
             exitConditions={
                 "stopLoss": {"type": "atr", "atrPeriod": stop},
                 "takeProfit": {"type": "atr", "atrPeriod": target},
@@ -674,12 +682,11 @@ def test_a_range_that_no_rule_asks_for_is_unknown() -> None:
 
 
 def test_without_a_rule_that_asks_there_are_no_ranges() -> None:
-    assert atr_columns(
-        required_inputs(parse(complete())), SymbolBars(walk(10, 60)), 0, 10
-    ).shape == (0, 4)
+    bars = SymbolBars(walk(10, 60))
+    assert atr_columns(required_inputs(parse(complete())), bars, 0, 10).shape == (0, RANGES)
     idle = {"enabled": False, "type": "atr"}
     strategy = parse(complete(exitConditions__trailingStop=idle))
-    assert atr_columns(required_inputs(strategy), SymbolBars(walk(10, 60)), 0, 10).shape == (0, 4)
+    assert atr_columns(required_inputs(strategy), bars, 0, 10).shape == (0, RANGES)
 
 
 def test_vwap_restarts_each_day_even_after_a_block_edge() -> None:

@@ -356,7 +356,7 @@ def test_a_whole_number_must_be_in_its_range(path: str) -> None:
         ("positionSizing__riskPercentage", 0),
         ("positionSizing__riskPercentage", 100.01),
         ("positionSizing__pyramiding__maxEntries", 1),
-        ("positionSizing__pyramiding__maxEntries", 11),
+        ("positionSizing__pyramiding__maxEntries", 501),
         ("entryConditions__confirmationCandles", 11),
         (f"{FIRST}__indicator1__period", 0),
         (f"{FIRST}__indicator1__period", 100_000),
@@ -1018,3 +1018,19 @@ def test_a_smoothing_that_overshoots_has_no_range(average: str, expected: int) -
     stochastic = {"type": "STOCH", "smoothingMaType": average}
     condition = {**RSI_ABOVE_50, "indicator": stochastic, "value": 100}
     assert len(warned(entering(condition))) == expected
+
+
+def test_adds_against_a_position_are_a_warning() -> None:
+    def warned(direction: str, **sizing: object) -> list[str]:
+        distance = {"direction": direction, "type": "points", "points": 10}
+        adds = {"enabled": True, "maxEntries": 8, "distance": distance}
+        steps = complete(positionSizing={**sizing, "pyramiding": adds})
+        return [error.message for error in parse(steps).warnings]
+
+    assert warned("against", method="fixed_quantity", quantity=10) == [
+        "Adds against the position: at worst 8 entries of 10 units are held, 8 times the first."
+    ]
+    assert warned("against", method="percentage_of_equity", percentage=5) == [
+        "Adds against the position: at worst 8 entries are held, 8 times the first."
+    ]
+    assert warned("favour", method="fixed_quantity", quantity=10) == []

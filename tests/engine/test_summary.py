@@ -68,6 +68,22 @@ SIZINGS = (
         "atrMultiplier": 3,
         "pyramiding": {"enabled": True, "maxEntries": 4},
     },
+    *(
+        {
+            "method": "fixed_quantity",
+            "quantity": 100,
+            "pyramiding": {"enabled": enabled, "maxEntries": 4, "distance": distance},
+        }
+        for enabled, distance in (
+            (True, {"direction": "favour", "type": "percentage", "percentage": 1.5}),
+            (True, {"direction": "against", "type": "points", "points": 12}),
+            (
+                True,
+                {"direction": "favour", "type": "atr", "atrPeriod": 20, "atrMultiplier": 0.5},
+            ),
+            (False, {"direction": "against", "type": "points", "points": 7}),
+        )
+    ),
 )
 EXITS = (
     {
@@ -167,8 +183,8 @@ WHOLE = (
 TEXTS = tuple(
     """
     1m 15m 1d NSE MCX live stop AND OR short both below at_or_above at_or_below crosses_below
-    falling bearish CDLDOJI 09:45 14:45 intraday carryforward standard scalping volume fyers
-    TUE subtract min
+    falling bearish favour against CDLDOJI 09:45 14:45 intraday carryforward standard scalping
+    volume fyers TUE subtract min
 """.split()
 )
 

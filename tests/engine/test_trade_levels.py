@@ -54,12 +54,17 @@ def test_rule_5_the_trailing_stop_is_rounded_by_the_tick_of_each_day() -> None:
     cell, signals = np.arange(bars, dtype=np.int32)[:, None], np.zeros((1, bars), np.uint8)
     signals[0, 0] = c.ENTER_LONG
     market = r.MarketRows(
-        candles.time, ist_day(time), cell, bars_of(table), np.empty((0, 4)), np.empty(0, np.uint8)
+        candles.time,
+        ist_day(time),
+        cell,
+        bars_of(table),
+        np.empty((0, r.RANGES)),
+        np.empty(0, np.uint8),
     )
     instruments, plan = np.arange(1), r.Plan(trail_rate=0.01)
     state = r.new_state(instruments, cash=1e6)
     contract = Contract(tick=0.05, later=((1, Contract(tick=0.01)),))
-    position = HeldPosition(plan, contract, candles, 1.0, 1, 100.0, np.zeros(4))
+    position = HeldPosition(plan, contract, candles, 1.0, 1, 100.0, np.zeros(r.RANGES))
     for start, stop, tick, level in (
         (0, 3, 500, 100.25),
         (3, 4, 100, 100.28),

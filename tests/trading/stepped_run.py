@@ -82,7 +82,7 @@ class Stepper:
         prices = np.array([bars[symbol] for symbol in present], float).reshape(-1, 4)
         columns = records.Bars(*(frozen(prices[:, k].copy()) for k in range(4)))
         time = frozen(np.array([self.time]))
-        flags, ranges = np.empty(0, np.uint8), np.empty((0, 4))
+        flags, ranges = np.empty(0, np.uint8), np.empty((0, records.RANGES))
         market = records.MarketRows(time, ist_day(time), cell, columns, ranges, flags)
         out, rules = self._output(), self._rules(strategy)
         before, state = self.state, self._copy()

@@ -41,7 +41,7 @@ from apps.engine.kernel.codes import (
     STOP,
     TARGET,
 )
-from apps.engine.kernel.records import Array, MarketRows, Plan
+from apps.engine.kernel.records import RANGES, Array, MarketRows, Plan
 from apps.engine.lazy import lazy
 from apps.engine.results.fill_quality import (
     LATE_BARS,
@@ -131,7 +131,7 @@ class SymbolFills:
     trades: SymbolTrades
     plan: Plan
     contract: Contract
-    ranges: Floats  # f8[bars, 4], or f8[0, 4]
+    ranges: Floats  # f8[bars, RANGES], or f8[0, RANGES]
     exits: Array  # their TRADED_FILL records
     entries: NDArray[np.int64]  # how many fills each has
 
@@ -185,7 +185,7 @@ class SymbolFills:
         """
         price = np.ascontiguousarray(self.trades.trades["entry_price"])
         signal = self.trades.entry - 1
-        ranges = self.ranges[signal] if len(self.ranges) else np.zeros((len(price), 4))
+        ranges = self.ranges[signal] if len(self.ranges) else np.zeros((len(price), RANGES))
         distance = np.zeros(0)
         if len(price):
             distance = _stop_distances(price, ranges[:, STOP], self.plan)

@@ -13,6 +13,8 @@ HELD_UP, LOCKED_AT_CLOSE, TARGET_WAITS = 128, 256, 512
 """Nor are these: an exit waits for a locked price, for `close_reason`; the last bar was locked on
 the side of the position's exit; the last bar reached the target there (rule 22).
 """
+ADD_WAITS = 1024
+"""Nor is this: an add by distance waits (rule 7)."""
 
 # Flags of a bar in which positions are squared off (rule 9), or leave before the contract is
 # delivered (rule 13); BEFORE_DELIVERY is combined with one of the others.
@@ -20,8 +22,8 @@ AFTER_SQUARE_OFF, LAST_OF_SESSION, BEFORE_DELIVERY = 1, 2, 4
 # The price of the bar is locked (rule 22): nobody sells at the upper, nobody buys at the lower.
 LOCKED_UP, LOCKED_DOWN = 8, 16
 
-# The column of each average true range (rule 5).
-SIZE, STOP, TARGET, TRAIL = range(4)
+# The column of each average true range (rules 5 and 7).
+SIZE, STOP, TARGET, TRAIL, DISTANCE = range(5)
 
 # Why a position was closed, OPEN while it is not, and why an entry was not traded.
 (

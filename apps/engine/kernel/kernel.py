@@ -22,6 +22,7 @@ from apps.engine.kernel.records import (
     LAST_CLOSE,
     NO_END,
     NO_SAMPLING,
+    RANGES,
     RATE,
     REFUSAL,
     KernelProgress,
@@ -42,6 +43,7 @@ Paise = tuple[float, float, float, float, float, float, float, float]
 ALL_SIGNALS = 255
 CLOSE_EITHER = codes.CLOSE_LONG | codes.CLOSE_SHORT
 EXIT_WAITS = codes.HELD_UP | codes.TARGET_WAITS
+ENTER_OR_ADD = codes.ENTER | codes.ADD_WAITS
 # Rows that are scanned together in loops without branches; the most that are marked at a time; so
 # few that they are marked one after the other.
 BLOCK, MARKED_TOGETHER, FEW = 64, 1024, 32
@@ -80,7 +82,7 @@ SLOT = np.dtype(
         ("high", "f8"),
         ("low", "f8"),
         ("close", "f8"),
-        ("atr", "f8", (4,)),
+        ("atr", "f8", (RANGES,)),
         ("flag", "i8"),
         ("short_margin", "f8"),
         ("volume", "f8"),
@@ -245,6 +247,8 @@ def run_rows(
             halt(books, market, signals, row, reached)
         if is_signalled(books):
             read_signals(books)
+        if books.plan.add_direction != 0:
+            add_by_distance(books)
         row += 1
         find_next_active_rows(books, market, signals, row, stop)
     fast_forward_all(books, market, signals, row)
@@ -437,7 +441,7 @@ def load_row(books: Books, market: MarketRows, signals: Array, row: int) -> None
             if market.volume.size > 0:
                 slot.volume = market.volume[bar]
             if slot.signal != 0 and ranges.size > 0:
-                for column in range(4):
+                for column in range(RANGES):
                     slot.atr[column] = ranges[bar, column]
 
 
@@ -473,6 +477,7 @@ def drop_blocked_entries(books: Books) -> None:
     """Drop pending entries while entries are blocked (rule 20)."""
     for k in range(books.slots.size):
         order = books.orders[k, 0]
+        order.pending &= ~codes.ADD_WAITS
         if order.pending & codes.ENTER:
             order.pending = without_entry(ticket_of(books, k), order.pending)
 
@@ -539,8 +544,8 @@ def has_entries(books: Books) -> bool:
         k = books.slots[i].active
         order = books.orders[k, 0]
         if books.slots[k].bar >= 0:
-            order.pending &= codes.ENTER | EXIT_WAITS
-            enters |= order.pending & codes.ENTER != 0
+            order.pending &= ENTER_OR_ADD | EXIT_WAITS
+            enters |= order.pending & ENTER_OR_ADD != 0
     return enters
 
 
@@ -550,6 +555,8 @@ def enter_at_open(books: Books, market: MarketRows, row: int) -> None:
     for i in range(np.uint64(books.work.active)):
         k = books.slots[i].active
         order, slot = books.orders[k, 0], books.slots[k]
+        if slot.bar >= 0:
+            enter_add(books.positions[k], order)
         if slot.bar >= 0 and order.pending & codes.ENTER:
             if books.plan.size_by > codes.BY_AMOUNT:
                 books.work.funds = equity_at_open(books, market, row)
@@ -558,7 +565,25 @@ def enter_at_open(books: Books, market: MarketRows, row: int) -> None:
             reason = try_entry(ticket)
             if reason >= 0:
                 refuse(ticket, order.pending, reason)
-            order.pending &= ~codes.ENTER
+            order.pending &= ~ENTER_OR_ADD
+
+
+@phase
+def enter_add(position: Struct, order: Struct) -> None:
+    """Make a waiting add the entry to fill, if its position is still held and no exit waits; else
+    drop it (rule 7).
+    """
+    if order.pending & codes.ADD_WAITS:
+        if position.side == 0 or order.pending & EXIT_WAITS:
+            order.pending &= ~codes.ADD_WAITS
+        else:
+            order.pending = order.pending & ~codes.ENTER | entry_of(position)
+
+
+@step
+def entry_of(position: Struct) -> int:
+    """Return the bit of an entry in the direction of a position."""
+    return codes.ENTER_LONG if position.side > 0 else codes.ENTER_SHORT
 
 
 @phase
@@ -680,10 +705,44 @@ def read_signals(books: Books) -> None:
             accepted = accept(ticket_of(books, k), slot.signal)
             order.pending |= accepted
             if accepted & codes.ENTER:
-                for column in range(4):
+                for column in range(RANGES):
                     order.atr[column] = slot.atr[column]
                 if books.plan.order_by != codes.AT_MARKET:
                     order.price = order_price(slot.close, accepted, books.plan, slot.contract)
+
+
+@step
+def add_by_distance(books: Books) -> None:
+    """Make adds wait for the next bar where the close is far enough from the last fill, unless
+    entries are not allowed or the position leaves (rule 7).
+    """
+    account, plan = books.account, books.plan
+    if account.halted or account.blocked:
+        return
+    for i in range(np.uint64(books.work.active)):
+        k = books.slots[i].active
+        position, slot, order = books.positions[k], books.slots[k], books.orders[k, 0]
+        if position.side == 0 or slot.bar < 0 or not has_add_left(position, plan):
+            continue
+        gone = (slot.close - position.last_fill) * position.side * plan.add_direction
+        distance = add_distance(position.last_fill, position.atr[codes.DISTANCE], plan)
+        leaves = ordered_exit(position, order, plan) != codes.OPEN
+        if gone >= distance - codes.DUST and not leaves:
+            order.pending |= codes.ADD_WAITS
+            if plan.order_by != codes.AT_MARKET:
+                order.price = order_price(slot.close, entry_of(position), plan, slot.contract)
+
+
+@step
+def has_add_left(position: Struct, plan: Struct) -> bool:
+    """Return whether a position may be added to by distance (rule 7)."""
+    return bool(plan.add_direction != 0 and position.entries < plan.max_entries)
+
+
+@step
+def ignores_signals(position: Struct, plan: Struct) -> bool:
+    """Return whether new signals add nothing to a position (rule 7)."""
+    return bool(plan.add_direction != 0 or position.entries >= plan.max_entries)
 
 
 # Marked to market.
@@ -827,7 +886,7 @@ def find_next_active_rows(
         k = books.slots[i].active
         position, order, slot = books.positions[k], books.orders[k, 0], books.slots[k]
         acting = ALL_SIGNALS & ~idle_signals(books.account, books.plan, work, position)
-        waits = order.pending & acting != 0 or position.cooling > 0
+        waits = order.pending & (acting | codes.ADD_WAITS) != 0 or position.cooling > 0
         end = row if waits else stop
         if position.side != 0 and row < end:
             if books.plan.max_holding > 0:
@@ -853,7 +912,7 @@ def idle_signals(account: Struct, plan: Struct, work: Struct, position: Struct) 
         return CLOSE_EITHER
     idle = codes.CLOSE_SHORT if position.side > 0 else codes.CLOSE_LONG
     kept = work.keeps_orders or account.blocked or account.halted
-    if position.entries >= plan.max_entries and not kept:
+    if ignores_signals(position, plan) and not kept:
         idle |= codes.ENTER_LONG if position.side > 0 else codes.ENTER_SHORT
     return idle
 
@@ -891,6 +950,10 @@ def walk(
     column, side, squaring = slot.instrument, position.side, market.flags.size > 0
     row, level, extreme = slot.advanced_to, position.stop, position.extreme
     passed = extreme if trails(plan) else np.nan  # a bar beyond it moves the stop
+    add = add_level(position, plan)
+    add_above, add_below = (add, np.nan) if plan.add_direction > 0 else (np.nan, add)
+    target = first_reached(position.target, add_above, side)
+    guard = first_reached(level, add_below, -side)
     while row < stop:
         bar, end = bar_of(market, row, column), min(row + BLOCK, stop)
         if bar < 0:
@@ -908,18 +971,18 @@ def walk(
         if side > 0:
             for i in range(rows):
                 best, worst = market.bars.high[first + i], market.bars.low[first + i]
-                stirs |= reaches(position, level, best, worst) | (best > passed)
+                stirs |= reaches(side, guard, target, best, worst) | (best > passed)
         else:
             for i in range(rows):
                 best, worst = market.bars.low[first + i], market.bars.high[first + i]
-                stirs |= reaches(position, level, best, worst) | (best < passed)
+                stirs |= reaches(side, guard, target, best, worst) | (best < passed)
         if not stirs:  # in the whole block
             row = end
         while row < end:
             tried = np.uint64(bar)
             best = market.bars.high[tried] if side > 0 else market.bars.low[tried]
             worst = market.bars.low[tried] if side > 0 else market.bars.high[tried]
-            active = reaches(position, level, best, worst)
+            active = reaches(side, guard, target, best, worst)
             active |= signals[slot.source, np.uint64(row)] & acting != 0
             if squaring:
                 active |= market.flags[tried] != 0
@@ -928,16 +991,33 @@ def walk(
             else:
                 if (best - passed) * side > 0:
                     level, extreme = trailed(position, level, extreme, best, plan, slot.contract)
-                    passed = extreme
+                    passed, guard = extreme, first_reached(level, add_below, -side)
                 row, bar = row + 1, bar + 1
     return row, level, extreme
 
 
 @phase
-def reaches(position: Struct, stop: float, best: float, worst: float) -> bool:
-    """Return whether a bar reaches a level of a position; all levels are listed here."""
-    side = position.side
-    return ((worst - stop) * side <= 0) | ((best - position.target) * side >= 0)
+def reaches(side: float, guard: float, target: float, best: float, worst: float) -> bool:
+    """Return whether a bar reaches the first level on the losing side, or on the winning side."""
+    return ((worst - guard) * side <= 0) | ((best - target) * side >= 0)
+
+
+@step
+def first_reached(a: float, b: float, way: float) -> float:
+    """Return the price that is reached first by prices that rise (1) or fall (-1); NaN is none."""
+    return a if np.isnan(b) or (b - a) * way >= 0 else b
+
+
+@step
+def add_level(position: Struct, plan: Struct) -> float:
+    """Return a price that every bar reaches whose close is far enough for an add; NaN if no add is
+    left (rule 7).
+    """
+    if not has_add_left(position, plan):
+        return np.nan
+    distance = add_distance(position.last_fill, position.atr[codes.DISTANCE], plan)
+    way = position.side * plan.add_direction
+    return float(position.last_fill + way * (distance - 2 * codes.DUST))
 
 
 @phase
@@ -1017,7 +1097,7 @@ def is_ignored(position: Struct, signal: int, plan: Struct) -> bool:
     if position.side == 0:
         return False
     if signal & (codes.ENTER_LONG if position.side > 0 else codes.ENTER_SHORT):
-        return bool(position.entries >= plan.max_entries)
+        return ignores_signals(position, plan)
     return not plan.reverse
 
 
@@ -1026,7 +1106,7 @@ def dropped(ticket: Ticket, signal: int, reason: int) -> int:
     """Return a signal without its entry; an ignored entry is not refused (rule 7)."""
     if signal & codes.ENTER and not is_ignored(ticket.position, signal, ticket.plan):
         refuse(ticket, signal, reason)
-    return signal & ~codes.ENTER
+    return signal & ~ENTER_OR_ADD
 
 
 @step
@@ -1095,7 +1175,8 @@ def refusal(ticket: Ticket) -> int:
     long, waits = order.pending & codes.ENTER_LONG != 0, order.pending & EXIT_WAITS != 0
     against = position.side != 0 and (position.side > 0) != long
     reverses = against and waits and plan.reverse  # the position it would close waits (rule 22)
-    full = position.side != 0 and (waits or position.entries >= plan.max_entries)
+    adds = order.pending & codes.ADD_WAITS != 0
+    full = position.side != 0 and (waits or (not adds and ignores_signals(position, plan)))
     if not reverses and (against or full):
         return codes.IGNORED
     if slot.flag & codes.AFTER_SQUARE_OFF:
@@ -1215,7 +1296,7 @@ def open_position(ticket: Ticket, side: float, price: float, lots: float) -> Non
         account.entries_today += 1
         position.entry_time, position.entry_day = ticket.work.time, account.day
         position.entries, position.bars = 1, 0
-        for i in range(4):
+        for i in range(RANGES):
             position.atr[i] = ticket.order.atr[i]
     else:
         whole = position.average * position.quantity + price * quantity
@@ -1224,7 +1305,7 @@ def open_position(ticket: Ticket, side: float, price: float, lots: float) -> Non
         position.locked += locked
         position.charges += fee
         position.entries += 1
-    position.contract = contract
+    position.contract, position.last_fill = contract, price
     set_levels(position, ticket.plan)
     ticket.work.marks_stale = True
 
@@ -1371,11 +1452,8 @@ def leave(ticket: Ticket, exit_: Exit, items: Paise, time: int) -> None:
 
 tick_down, tick_up = step(prices.tick_down), step(prices.tick_up)
 stop_distance, target_distance = step(prices.stop_distance), step(prices.target_distance)
-is_armed, trail_distance, offset_price = (
-    step(prices.is_armed),
-    step(prices.trail_distance),
-    step(prices.offset_price),
-)
+is_armed, trail_distance = step(prices.is_armed), step(prices.trail_distance)
+add_distance, offset_price = step(prices.add_distance), step(prices.offset_price)
 
 
 @step

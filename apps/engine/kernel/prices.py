@@ -54,6 +54,11 @@ def trail_distance(extreme: Price, atr: float, plan: Plan) -> Price:
     return plan.trail_rate * extreme + plan.trail_points + plan.trail_atr * atr
 
 
+def add_distance(last_fill: float, atr: float, plan: Plan) -> float:
+    """Return the distance from the last fill to an add (rule 7)."""
+    return plan.add_rate * last_fill + plan.add_points + plan.add_atr * atr
+
+
 def offset_price(close: Price, up: bool, plan: Plan) -> Price:
     """Return the unrounded price of an order above or below a close (rule 12)."""
     return close * (1 + plan.order_offset) if up else close * (1 - plan.order_offset)

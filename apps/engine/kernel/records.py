@@ -43,6 +43,9 @@ RATE = np.dtype(
 
 # State.
 
+# Average true ranges: of size, stop, target, trail and the distance of adds.
+RANGES: Final = 5
+
 ACCOUNT_STATE = np.dtype(
     [
         ("cash", "f8"),  # free: money locked by open positions is in their records
@@ -80,13 +83,14 @@ POSITION = np.dtype(
         ("close", "f8"),  # its last close, with the bar's time and day
         ("time", "i8"),
         ("entry_time", "i8"),
-        ("atr", "f8", (4,)),  # average true ranges at the signal of its first entry
+        ("atr", "f8", (RANGES,)),  # average true ranges at the signal of its first entry
         ("contract", CONTRACT),  # the terms of its last entry; `segment` is a number of that day
         ("bars", "i4"),
         ("day", "i4"),
         ("entry_day", "i4"),  # the date of `entry_time` in Asia/Kolkata
         ("entries", "i2"),
         ("trailed", "u1"),  # the stop is where trailing put it
+        ("last_fill", "f8"),  # the price of its last entry or add
         ("opened", "i4"),  # positions opened on `entry_day`
         ("cooling", "i4"),  # bars, with the current one, in which nothing is entered after an exit
     ]
@@ -95,7 +99,7 @@ ORDER = np.dtype(
     # Pending work for the next bar of a slot's instrument.
     [
         ("price", "f8"),  # of an entry, unless it is at market
-        ("atr", "f8", (4,)),  # average true ranges at its signal
+        ("atr", "f8", (RANGES,)),  # average true ranges at its signal
         ("close_reason", "i8"),  # why `pending` has FLATTEN or HELD_UP
         ("pending", "i8"),  # signal bits, and marks of `codes`
     ]
@@ -199,7 +203,7 @@ class MarketRows(NamedTuple):
     # the first row, if each symbol has a bar in every row.
     cell: NDArray[np.int32]
     bars: Bars
-    atr: NDArray[np.float64]  # [bars, 4], or [0, 4]: no rule of the plan needs any
+    atr: NDArray[np.float64]  # [bars, RANGES], or [0, RANGES]: no rule of the plan needs any
     flags: NDArray[np.uint8]  # [bars], or empty: no bar has any
     # [bars] the rupees locked by a sold unit beside its value, for each rupee that it gains per
     # rupee of price; or empty: nothing (rule 6).
@@ -261,6 +265,12 @@ class Plan(NamedTuple):
     cooldown: int = 0  # bars without an entry after the bar of an exit
     cools_after_loss: bool = False  # only after a trade with a loss
     max_daily_profit: float = np.inf
+    # Adds by distance from the last fill: in favour of the position (1), against it (-1), or adds
+    # by new signals (0).
+    add_direction: float = 0.0
+    add_rate: float = 0.0
+    add_points: float = 0.0
+    add_atr: float = 0.0
 
 
 PLAN = np.dtype([(name, type(value)) for name, value in Plan()._asdict().items()])
@@ -412,7 +422,7 @@ def check_shapes(
         and instruments.issuperset(state.positions["instrument"].tolist())
         and instruments.issuperset(state.positions["source"].tolist())
         and all(column.shape == (bars,) for column in market.bars)
-        and market.atr.shape in ((0, 4), (bars, 4))
+        and market.atr.shape in ((0, RANGES), (bars, RANGES))
         and market.flags.shape in ((0,), (bars,))
         and market.short_margins.shape in ((0,), (bars,))
         and market.volume.shape in ((0,), (bars,))

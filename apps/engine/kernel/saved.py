@@ -55,10 +55,12 @@ class Layout:
 
 _UNREADABLE: Final = "The engine has changed: it cannot read what it saved before."
 
-# Release 1.0.0 had no counts of entries, reduced ones or waiting exits, and no cooldown. It had
-# fewer reasons for refusing an entry; later ones follow them.
-_NOT_IN_6: Final = frozenset({"reduced", "waited", "entries_today", "opened", "cooling"})
-_LENGTHS_IN_6: Final = {"rejected": (9,)}
+# Release 1.0.0 had no counts of entries, reduced ones or waiting exits, no cooldown and no adds by
+# distance. It had fewer ranges and reasons for refusing an entry; later ones follow them.
+_NOT_IN_6: Final = frozenset(
+    {"reduced", "waited", "entries_today", "last_fill", "opened", "cooling"}
+)
+_LENGTHS_IN_6: Final = {"rejected": (9,), "atr": (4,)}
 
 
 def _as_in_6(record: StateRecord) -> StateRecord:

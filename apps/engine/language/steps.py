@@ -15,6 +15,7 @@ from apps.engine.language.fields import (
     Maybe,
     Multiplier,
     Percentage,
+    Points,
     Ratio,
     Rupees,
     StrictModel,
@@ -64,23 +65,78 @@ class BasicInfo(StrictModel):
     )
 
 
+class _Distance(StrictModel):
+    """A distance from the last fill at which a close adds to a position."""
+
+    direction: Literal["favour", "against"] = Field(
+        description=(
+            "`favour`: it adds when prices have gone so far with the position; `against`: when"
+            " they have gone so far against it."
+        )
+    )
+
+
+class PercentageDistance(_Distance):
+    """Percent of the last fill."""
+
+    type: Literal["percentage"]
+    percentage: Percentage = Field(
+        description="The distance in percent of the price of the last entry or add."
+    )
+
+
+class PointsDistance(_Distance):
+    """Rupees from the last fill."""
+
+    type: Literal["points"]
+    points: Points = Field(
+        description="The distance from the price of the last entry or add, in rupees.",
+        examples=[10],
+    )
+
+
+class AtrDistance(_Distance):
+    """Average true ranges from the last fill, taken at the signal bar of the first entry."""
+
+    type: Literal["atr"]
+    atrPeriod: AtrPeriod = 14
+    atrMultiplier: Multiplier = 2.0
+
+
+AddDistance: TypeAlias = Annotated[
+    PercentageDistance | PointsDistance | AtrDistance, Field(discriminator="type")
+]
+
+
 class Pyramiding(StrictModel):
-    """Adding to a position by new signals; `maxEntries` counts the first entry."""
+    """Adding to a position, by new signals or by distance; `maxEntries` counts the first entry."""
 
     enabled: bool = Field(
-        False, description="Whether a new signal in the position's direction adds to it."
+        False,
+        description=(
+            "Whether a new signal in the position's direction, or the distance, adds to it."
+        ),
     )
-    maxEntries: Annotated[int, Field(ge=2, le=10), Whole] = Field(
+    maxEntries: Annotated[int, Field(ge=2, le=500), Whole] = Field(
         2,
         description=(
-            "The maximum number of entries in one position, including the first: 2 to 10."
+            "The maximum number of entries in one position, including the first: 2 to 500."
         ),
+    )
+    distance: Maybe[AddDistance] = Field(
+        None,
+        description=(
+            "Adds each time a close is this far from the last fill; new signals then add"
+            " nothing. Absent: new signals add."
+        ),
+        examples=[{"direction": "favour", "type": "atr", "atrPeriod": 20, "atrMultiplier": 0.5}],
     )
 
 
 class _Sizing(StrictModel):
     pyramiding: Pyramiding = Field(
-        Pyramiding(),
+        default_factory=Pyramiding,
+        json_schema_extra={"default": {"enabled": False, "maxEntries": 2}},
         description="Whether, and how often, entries may add to an open position.",
         examples=[{"enabled": True, "maxEntries": 3}],
     )

@@ -48,9 +48,11 @@ from apps.engine.language.fields import StrictModel, seconds_of_day
 from apps.engine.language.operands import Calc, IndicatorOperand, Operand, Warmups, indicators_in
 from apps.engine.language.sides import entry_check
 from apps.engine.language.steps import (
+    AtrDistance,
     BasicInfo,
     ExecutionSettings,
     FixedAmount,
+    FixedQuantity,
     PercentageOfEquity,
     PositionSizing,
     RiskBased,
@@ -110,17 +112,21 @@ class Strategy(StrictModel):
         return self.executionSettings.productType or "carryforward"
 
     @property
-    def atr_periods(self) -> tuple[int, int, int, int]:
-        """The periods of the average true ranges of size, stop, target and trail; 0 for unused
-        ones.
+    def atr_periods(self) -> tuple[int, int, int, int, int]:
+        """The periods of the average true ranges of size, stop, target, trail and the distance of
+        adds; 0 for unused ones.
         """
         sizing, exits = self.positionSizing, self.exitConditions
         stop, target, trail = exits.stopLoss, exits.takeProfit, exits.trailingStop
+        adds = sizing.pyramiding
         return (
             sizing.atrPeriod if isinstance(sizing, VolatilityBased) else 0,
             stop.atrPeriod if isinstance(stop, AtrStop) else 0,
             target.atrPeriod if isinstance(target, AtrTarget) else 0,
             trail.atrPeriod if isinstance(trail, AtrTrail) and trail.enabled else 0,
+            adds.distance.atrPeriod
+            if adds.enabled and isinstance(adds.distance, AtrDistance)
+            else 0,
         )
 
     @property
@@ -214,6 +220,7 @@ class Strategy(StrictModel):
         """The allowed settings that look like mistakes."""
         errors = (
             _low_reward(self),
+            _adds_against(self),
             _idle_square_off(self),
             *_idle_sides(self),
             _same_sides(self),
@@ -571,6 +578,23 @@ def _distance(
         case float():
             return "percentage", rule
     return None
+
+
+def _adds_against(strategy: Strategy) -> FieldError | None:
+    adds = strategy.positionSizing.pyramiding
+    if not adds.enabled or adds.distance is None or adds.distance.direction == "favour":
+        return None
+    entries = f"{adds.maxEntries} entries"
+    match strategy.positionSizing:
+        case FixedQuantity(quantity=quantity):
+            entries += f" of {quantity} unit{'s' if quantity > 1 else ''}"
+        case FixedAmount(amount=amount):
+            entries += f" of {rupees_text(amount)}"
+    message = (
+        f"Adds against the position: at worst {entries} are held,"
+        f" {adds.maxEntries} times the first."
+    )
+    return FieldError("positionSizing.pyramiding.distance", message)
 
 
 def _idle_square_off(strategy: Strategy) -> FieldError | None:

@@ -43,11 +43,15 @@ from apps.engine.language.exits import (
 )
 from apps.engine.language.operands import Calc, IndicatorOperand, NumberOrOperand
 from apps.engine.language.steps import (
+    AddDistance,
+    AtrDistance,
     BasicInfo,
     ExecutionSettings,
     FixedAmount,
     FixedQuantity,
+    PercentageDistance,
     PercentageOfEquity,
+    PointsDistance,
     PositionSizing,
     RiskBased,
     RiskParameters,
@@ -225,12 +229,27 @@ def _sizing(sizing: PositionSizing) -> Pairs:
             size = f"as large as loses {loss} of equity when the price goes {move} against it"
     yield "method", f"Each entry is {size}."
     most = sizing.pyramiding.maxEntries
-    if sizing.pyramiding.enabled:
+    adds = sizing.pyramiding.distance
+    if sizing.pyramiding.enabled and adds is not None:
+        text = f"It adds each {_adds(adds)}, up to {most} entries; new signals add nothing."
+    elif sizing.pyramiding.enabled:
         text = f"A new signal in the direction held adds to the position, up to {most} entries."
     else:
         text = "Nothing is added to an open position"
         text += "." if most == 2 else f"; the limit of {most} entries has no effect."
+        text += f" It would add each {_adds(adds)}." if adds is not None else ""
     yield "pyramiding", text
+
+
+def _adds(adds: AddDistance) -> str:
+    match adds:
+        case PercentageDistance():
+            distance = _percent(adds.percentage)
+        case PointsDistance():
+            distance = _rupees(adds.points)
+        case AtrDistance():
+            distance = _average_ranges(adds.atrMultiplier, adds.atrPeriod)
+    return f"{distance} {'in its favour' if adds.direction == 'favour' else 'against it'}"
 
 
 def _entries(entry: EntryConditions) -> Pairs:

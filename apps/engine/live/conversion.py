@@ -18,7 +18,7 @@ from apps.engine.kernel.records import Array, Plan, State
 from apps.engine.live.rows import OPEN_COLUMN, BarSnapshot
 
 # The fields of a POSITION and of an ORDER record that are in rupees of a share's price.
-_POSITION_PRICES: Final = ("average", "stop", "target", "extreme", "close", "atr")
+_POSITION_PRICES: Final = ("average", "stop", "target", "extreme", "close", "last_fill", "atr")
 _ORDER_PRICES: Final = ("price", "atr")
 
 

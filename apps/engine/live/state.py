@@ -21,6 +21,7 @@ class SignalBits:
 
     `CLOSE_*` closes by the exit conditions, `EXIT_*` by a signal against the position, `FLATTEN`
     for the order's `close_reason`; `HELD_UP` says that an exit waits for a bar that can be traded.
+    `ADD` adds by distance.
     """
 
     ENTER_LONG: Final = codes.ENTER_LONG
@@ -32,6 +33,7 @@ class SignalBits:
     EXIT_SHORT: Final = codes.EXIT_SHORT
     FLATTEN: Final = codes.FLATTEN
     HELD_UP: Final = codes.HELD_UP
+    ADD: Final = codes.ADD_WAITS
 
 
 def first_state(symbols: Sequence[str], *, cash: float) -> State:
@@ -64,4 +66,4 @@ def drop_pending_entry(state: State, strategy: Strategy, symbol: str) -> None:
     against = codes.ENTER_SHORT if side > 0 else codes.ENTER_LONG
     if side and pending & against and strategy.exits_on_opposite_signal:
         pending |= codes.EXIT_LONG if side > 0 else codes.EXIT_SHORT
-    order["pending"] = pending & ~codes.ENTER
+    order["pending"] = pending & ~(codes.ENTER | codes.ADD_WAITS)

@@ -49,7 +49,7 @@ class RequiredInputs(NamedTuple):
     lookbacks: tuple[int, ...]
     warmups: tuple[int, ...]
     aligned: tuple[tuple[CandleSource, int], ...]
-    atr_periods: tuple[int, int, int, int]
+    atr_periods: tuple[int, int, int, int, int]
 
     @property
     def lookback(self) -> int:

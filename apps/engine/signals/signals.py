@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine.indicators.series import Floats, Read, Series, series, shifted
+from apps.engine.kernel.records import RANGES
 from apps.engine.language.sides import (
     Check,
     Comparison,
@@ -33,7 +34,7 @@ Truth: TypeAlias = NDArray[np.bool_]
 SignalMask: TypeAlias = NDArray[np.uint8]
 """The bits of `kernel.codes` at each bar."""
 
-NO_RANGES = np.empty((0, 4))
+NO_RANGES = np.empty((0, RANGES))
 """Of a strategy that asks for none."""
 SECOND_OF_DAY = Read(Series("SECOND_OF_DAY", ("day", "time"), ()), 0, 0)
 DAY_NUMBER = Read(Series("COLUMN", ("day",), ()), 0, 0)
@@ -97,14 +98,14 @@ def atr_columns(
     cache: ColumnCache | None = None,
 ) -> Floats:
     """Return the average true ranges used by size, stop, target and trail at the bars [first,
-    last), f8[last - first, 4] in that order.
+    last), f8[last - first, RANGES] in that order.
 
-    NaN for unused and for unknown ones; f8[0, 4] if no rule uses any. `bars` and `cache` are as
-    for `signals_of`.
+    NaN for unused and for unknown ones; f8[0, RANGES] if no rule uses any. `bars` and `cache` are
+    as for `signals_of`.
     """
     if not any(inputs.atr_periods):
         return NO_RANGES
-    ranges, cache = np.full((last - first, 4), np.nan), cache or ColumnCache(0)
+    ranges, cache = np.full((last - first, RANGES), np.nan), cache or ColumnCache(0)
     for batch in cache.batches_of(bars.candles, inputs.timeframe, first, last, 0):
         columns, begin = BatchColumns(bars, batch, cache), batch.blocks[0].first - first
         for position, period in enumerate(inputs.atr_periods):

@@ -11,7 +11,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from apps.engine.candles.candles import DAY, IST, Candles, frozen, shared_columns
-from apps.engine.kernel.records import Bars, MarketRows
+from apps.engine.kernel.records import RANGES, Bars, MarketRows
 from apps.engine.signals.signals import NO_RANGES, SignalMask
 from apps.engine.simulation.timeline import SymbolSeries, SymbolSignals
 
@@ -73,7 +73,7 @@ def combine_signals(
             own[:] = 0
             own[market.cell[:, number] >= 0] = symbol.signals
         if packed_ranges is None and len(symbol.ranges):
-            ranges = ranges if len(ranges) else np.empty((len(market.bars.open), 4))
+            ranges = ranges if len(ranges) else np.empty((len(market.bars.open), RANGES))
             ranges[section] = symbol.ranges
     return market._replace(atr=ranges), signals
 

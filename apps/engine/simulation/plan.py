@@ -46,10 +46,14 @@ from apps.engine.language.exits import (
 )
 from apps.engine.language.fields import seconds_of_day
 from apps.engine.language.steps import (
+    AtrDistance,
     FixedAmount,
     FixedQuantity,
+    PercentageDistance,
     PercentageOfEquity,
+    PointsDistance,
     PositionSizing,
+    Pyramiding,
     RiskBased,
     VolatilityBased,
 )
@@ -161,7 +165,7 @@ def plan_of(strategy: Strategy) -> Plan:
         cools_after_loss=risk.cooldown is not None and risk.cooldown.after == "loss",
         max_daily_profit=inf if risk.maxDailyProfit is None else risk.maxDailyProfit,
     )
-    plan = _with_size(plan, sizing)
+    plan = _with_adds(_with_size(plan, sizing), sizing.pyramiding)
     plan = _with_stop(plan, exits.stopLoss, risk.stopLoss)
     plan = _with_target(plan, exits.takeProfit, risk.takeProfit)
     return _with_trail(plan, exits.trailingStop)
@@ -180,6 +184,19 @@ def _with_size(plan: Plan, sizing: PositionSizing) -> Plan:
         case VolatilityBased(riskPercentage=percent, atrMultiplier=multiple):
             by = codes.BY_VOLATILITY
             return plan._replace(size_by=by, size=percent / 100, size_atr=multiple)
+
+
+def _with_adds(plan: Plan, adds: Pyramiding) -> Plan:
+    if not adds.enabled or adds.distance is None:
+        return plan
+    plan = plan._replace(add_direction=1.0 if adds.distance.direction == "favour" else -1.0)
+    match adds.distance:
+        case PercentageDistance(percentage=percent):
+            return plan._replace(add_rate=percent / 100)
+        case PointsDistance(points=points):
+            return plan._replace(add_points=points)
+        case AtrDistance(atrMultiplier=multiple):
+            return plan._replace(add_atr=multiple)
 
 
 def _with_stop(plan: Plan, stop: StopLoss | None, percent: float | None) -> Plan:
@@ -225,8 +242,11 @@ def _with_trail(plan: Plan, trail: TrailingStop | None) -> Plan:
 
 
 def ranges_asked(plan: Plan) -> NDArray[np.bool_]:
-    """Return which average true ranges the plan uses: of size, stop, target and trail."""
-    return np.array([plan.size_atr, plan.stop_atr, plan.target_atr, plan.trail_atr]) > 0
+    """Return which average true ranges the plan uses: of size, stop, target, trail and the distance
+    of adds.
+    """
+    used = (plan.size_atr, plan.stop_atr, plan.target_atr, plan.trail_atr, plan.add_atr)
+    return np.array(used) > 0
 
 
 def squares_off(strategy: Strategy) -> bool:

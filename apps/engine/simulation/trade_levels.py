@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from apps.engine.candles.candles import Candles, ist_day
 from apps.engine.kernel import prices
 from apps.engine.kernel.codes import AT_LIMIT, AT_MARKET, STOP, TARGET, TRAIL
-from apps.engine.kernel.records import Array, Plan
+from apps.engine.kernel.records import RANGES, Array, Plan
 from apps.engine.language.conditions import Side
 from apps.engine.language.strategy import Strategy
 from apps.engine.signals.required_inputs import required_inputs
@@ -32,7 +32,8 @@ SIDES_BY_SIGN: Final[dict[Side, float]] = {"long": 1.0, "short": -1.0}
 
 class HeldPosition(NamedTuple):
     """A position without adds: its plan, contract and candles; long (1) or short (-1); the index of
-    its entry bar and its price; the average true ranges of its signal, f8[4], 0 for unused ones.
+    its entry bar and its price; the average true ranges of its signal, f8[RANGES], 0 for unused
+    ones.
     """
 
     plan: Plan
@@ -66,7 +67,7 @@ def levels_of(
     if plan.max_entries > 1 or not is_known:
         return None
     known_ranges = atr_columns(required_inputs(strategy), symbol_series.bars, entry - 1, entry)
-    ranges = np.nan_to_num(known_ranges[0]) if len(known_ranges) else np.zeros(4)
+    ranges = np.nan_to_num(known_ranges[0]) if len(known_ranges) else np.zeros(RANGES)
     side, price = float(trade["side"]), float(trade["entry_price"])
     return levels_at(HeldPosition(plan, contract, used, side, entry, price, ranges), bar)
 
@@ -113,7 +114,7 @@ def orders_reached(
     if plan.order_by == AT_MARKET or entry >= len(candles):
         return frozenset(SIDES_BY_SIGN)
     entries = {
-        side: HeldPosition(plan, contract, candles, sign, entry, NONE, np.zeros(4))
+        side: HeldPosition(plan, contract, candles, sign, entry, NONE, np.zeros(RANGES))
         for side, sign in SIDES_BY_SIGN.items()
     }
     return frozenset(side for side, order in entries.items() if _is_reached(order))

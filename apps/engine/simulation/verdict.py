@@ -284,7 +284,8 @@ def _ignored(
     """
     opposite = _is_opposite(result.trades, side)
     by_choice = opposite & (not strategy.exits_on_opposite_signal)
-    full = ~opposite & (not strategy.positionSizing.pyramiding.enabled)
+    adds = strategy.positionSizing.pyramiding
+    full = ~opposite & (not adds.enabled or adds.distance is not None)
     held = _held_at_close(result.trades, bar) | _left_open(result.trades, bar)
     trade = _first(held & (by_choice | full))
     return None if trade is None else Verdict("position_held", side, trade)

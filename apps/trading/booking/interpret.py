@@ -17,7 +17,7 @@ import numpy as np
 
 from apps.core.times import moment
 from apps.engine.candles import ist_day
-from apps.engine.live import OPENED, SignalBits
+from apps.engine.live import OPENED, SignalBits, State
 from apps.engine.results import EXIT_REASONS, REJECTIONS
 from apps.trading.booking.step_result import BarStep, EntryBlock
 from apps.trading.models import Intent, Order, Run, Signal
@@ -248,7 +248,7 @@ def _interpret_rejections(outcome: StepOutcome) -> None:
                 for side in _entry_sides(int(step.signals[index]))
             ]
         held_since = int(step.before.positions[index]["time"])
-        sides = _entry_sides(int(step.before.orders[index, 0]["pending"]))
+        sides = _waiting_sides(step.before, index)
         outcome.rejected += [
             RejectedSignal(symbol, side, reason, held_since)
             for reason, side in zip(reasons, sides, strict=False)
@@ -274,7 +274,8 @@ def _is_idle(step: BarStep, index: int, signal: int) -> bool:
         return False
     if signal & _own_entry(position):
         pyramiding = step.strategy.positionSizing.pyramiding
-        return bool(position["entries"] >= (pyramiding.maxEntries if pyramiding.enabled else 1))
+        by_signals = pyramiding.enabled and pyramiding.distance is None
+        return bool(position["entries"] >= (pyramiding.maxEntries if by_signals else 1))
     return not step.strategy.exits_on_opposite_signal
 
 
@@ -286,6 +287,14 @@ def _entry_sides(signal: int) -> list[str]:
     """Return the sides of the entries in the signal."""
     bits = {"long": SignalBits.ENTER_LONG, "short": SignalBits.ENTER_SHORT}
     return [side for side, bit in bits.items() if signal & bit]
+
+
+def _waiting_sides(state: State, index: int) -> list[str]:
+    """Return the sides of the entry that waits; an add by distance has that of its position."""
+    pending, side = int(state.orders[index, 0]["pending"]), state.positions[index]["side"]
+    if pending & SignalBits.ADD and side:
+        return ["long" if side > 0 else "short"]
+    return _entry_sides(pending)
 
 
 def _interpret_pending(outcome: StepOutcome) -> None:
@@ -304,8 +313,10 @@ def _interpret_pending(outcome: StepOutcome) -> None:
                     step, symbol, slot=OrderSlot.EXIT, side=side, intent=Intent.EXIT, reason=reason
                 )
             )
-        if order["pending"] & SignalBits.ENTER:
+        if order["pending"] & (SignalBits.ENTER | SignalBits.ADD):
             outcome.pending.add((symbol, False))
+        if order["pending"] & SignalBits.ADD:
+            outcome.orders.append(_entry_order(outcome, index, is_long=is_long, adds=True))
         if signal & SignalBits.ENTER and not _is_idle(step, index, signal & SignalBits.ENTER):
             _add_entry(outcome, index, signal & SignalBits.ENTER)
         if position["side"] and signal & (LONG_EXITS if is_long else SHORT_EXITS):
@@ -317,22 +328,25 @@ def _interpret_pending(outcome: StepOutcome) -> None:
 
 def _add_entry(outcome: StepOutcome, index: int, signal: int) -> None:
     step, symbol = outcome.step, outcome.step.symbols[index]
-    position, is_long = step.state.positions[index], signal & SignalBits.ENTER_LONG
-    adds = position["side"] != 0 and signal & _own_entry(position)
-    at_market = step.strategy.executionSettings.orderType == "market"
-    outcome.orders.append(
-        new_order(
-            step,
-            symbol,
-            slot=OrderSlot.ENTRY,
-            side="buy" if is_long else "sell",
-            intent=Intent.ADD if adds else Intent.ENTRY,
-            level=None if at_market else float(step.state.orders[index, 0]["price"]),
-        )
-    )
+    position, is_long = step.state.positions[index], bool(signal & SignalBits.ENTER_LONG)
+    adds = bool(position["side"] != 0 and signal & _own_entry(position))
+    outcome.orders.append(_entry_order(outcome, index, is_long=is_long, adds=adds))
     side = "long" if is_long else "short"
     outcome.signals.append(
         new_signal(step.run, symbol, moment(step.time), side=side, action="entry")
+    )
+
+
+def _entry_order(outcome: StepOutcome, index: int, *, is_long: bool, adds: bool) -> Order:
+    step = outcome.step
+    at_market = step.strategy.executionSettings.orderType == "market"
+    return new_order(
+        step,
+        step.symbols[index],
+        slot=OrderSlot.ENTRY,
+        side="buy" if is_long else "sell",
+        intent=Intent.ADD if adds else Intent.ENTRY,
+        level=None if at_market else float(step.state.orders[index, 0]["price"]),
     )
 
 

@@ -114,6 +114,14 @@ def _sizing(rng: random.Random) -> dict[str, Any]:
     )
     if rng.random() < 0.3:
         sizing = sizing | {"pyramiding": {"enabled": True, "maxEntries": 3}}
+    elif rng.random() < 0.2:
+        distance = {
+            "direction": rng.choice(["favour", "against"]),
+            "type": "percentage",
+            "percentage": rng.choice([0.1, 0.3]),
+        }
+        adds = {"enabled": True, "maxEntries": 4, "distance": distance}
+        sizing = sizing | {"pyramiding": adds}
     return sizing
 
 

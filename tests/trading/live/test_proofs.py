@@ -20,6 +20,7 @@ from apps.engine.kernel.codes import ENTER_LONG, ENTER_SHORT, OPEN
 from apps.engine.kernel.records import RATE, Bars, MarketRows, instrument_ids, new_state
 from apps.engine.kernel.saved import save
 from apps.engine.live import BarSnapshot, ContractTerms, SignalInput
+from apps.engine.signals.signals import NO_RANGES
 from apps.engine.simulation.plan import Contract, contract_rows
 from apps.trading import services
 from apps.trading.live import leases
@@ -57,7 +58,7 @@ def market_of(row: BarSnapshot) -> MarketRows:
     at = frozen(np.array([row.time]))
     prices = Bars(*(frozen(row.bars[:, column]) for column in range(4)))
     cell = np.zeros((1, 1), np.int32)
-    return MarketRows(at, ist_day(at), cell, prices, np.empty((0, 4)), np.empty(0, np.uint8))
+    return MarketRows(at, ist_day(at), cell, prices, NO_RANGES, np.empty(0, np.uint8))
 
 
 @pytest.mark.slow
