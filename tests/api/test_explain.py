@@ -79,7 +79,7 @@ def test_each_position_is_explained_with_its_levels_and_its_exit(
 
 
 def test_every_outcome_of_a_position_or_signal_has_words() -> None:
-    assert set(POSITION_MESSAGES) == {HELD, *EXIT_REASONS} - {""}
+    assert set(POSITION_MESSAGES) == {HELD, *EXIT_REASONS} - {"", "step"}
     assert set(OUTCOME_MESSAGES) == {*CERTAIN, UNCERTAIN}
 
 

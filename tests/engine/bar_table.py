@@ -19,9 +19,10 @@ Marks are:
 - requests from outside before the bar: `kill_switch` or `stale_data` (it blocks entries), `let`
   (it unblocks them), `stop` (it closes positions) and `expire`.
 
-Expected are the fills of that bar: a side with the position's average entry, or an exit reason with
-its price. Positions that are open after the last line are closed there (`end_of_data`). The
-reference implementation also plays every table and must agree to the last bit.
+Expected are the fills of that bar: a side with the position's average entry, an exit reason with
+its price (of several parts the average), or `step` with the quantity and the price of a part.
+Positions that are open after the last line are closed there (`end_of_data`). The reference
+implementation also plays every table and must agree to the last bit.
 """
 
 from collections.abc import Mapping
@@ -88,6 +89,7 @@ class Played:
     """The result of a played table."""
 
     trades: NDArray[Any]
+    fills: NDArray[Any]
     curve: list[float]
     account: Any  # an ACCOUNT record, after everything was closed
     rejected: dict[str, int]
@@ -122,7 +124,8 @@ def play(
     for symbol, own in enumerate(lines):
         trades = played.trades[played.trades["symbol"] == symbol]
         for line in own:
-            assert sorted(_fills(trades, line.time)) == sorted(line.expected), f"bar {line.time}"
+            seen = _fills(trades, line.time) + _parts(played.fills, symbol, line.time)
+            assert sorted(seen) == sorted(line.expected), f"bar {line.time}"
     return played
 
 
@@ -220,7 +223,13 @@ def _run(case: Case) -> Played:
     assert reduced(outcome) == reference.reduced
     assert waited(outcome) == reference.waited
     return Played(
-        trades, reference.curve, account, reference.rejected, reference.reduced, reference.waited
+        trades,
+        np.frombuffer(outcome.fills, r.FILL),
+        reference.curve,
+        account,
+        reference.rejected,
+        reference.reduced,
+        reference.waited,
     )
 
 
@@ -229,3 +238,9 @@ def _fills(trades: NDArray[Any], time: int) -> list[str]:
     exits = trades[trades["exit_time"] == time * 60]
     sides = [f"{'long' if t['side'] > 0 else 'short'} {t['entry_price']:.10g}" for t in entries]
     return sides + [f"{EXIT_REASONS[t['reason']]} {t['exit_price']:.10g}" for t in exits]
+
+
+def _parts(fills: NDArray[Any], symbol: int, time: int) -> list[str]:
+    parts = fills[(fills["symbol"] == symbol) & (fills["time"] == time * 60)]
+    parts = parts[parts["reason"] == c.BY_STEP]
+    return [f"step {part['quantity']:.10g} at {part['price']:.10g}" for part in parts]

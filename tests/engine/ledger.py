@@ -1,6 +1,6 @@
 """A ledger that books fills without knowing the market, as a paper account would."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ class Held:
     average: float = 0.0
     locked: float = 0.0
     charges: float = 0.0
+    parts: list[tuple[float, float, float]] = field(default_factory=list)  # quantity, price, gross
 
 
 class Ledger:
@@ -33,6 +34,8 @@ class Ledger:
         self.paid += fill["paid"]
         if fill["reason"] == c.OPEN:
             self._enter(fill)
+        elif fill["reason"] == c.BY_STEP:
+            self._reduce(fill)
         else:
             self._leave(fill)
 
@@ -64,11 +67,32 @@ class Ledger:
         held.locked += locked
         held.charges += fill["charges"]
 
+    def _reduce(self, fill: Any) -> None:
+        held, quantity = self.held[int(fill["symbol"])], fill["quantity"]
+        multiplier = self.contracts[fill["symbol"]]["multiplier"]
+        gross = held.side * quantity * multiplier * (fill["price"] - held.average)
+        freed = held.locked * (quantity / held.quantity)
+        self.cash += freed + gross - fill["charges"]
+        assert fill["side"] == -held.side
+        assert 0 < quantity < held.quantity
+        held.quantity -= quantity
+        held.locked -= freed
+        held.charges += fill["charges"]
+        held.parts.append((quantity, fill["price"], gross))
+
     def _leave(self, fill: Any) -> None:
         held = self.held.pop(int(fill["symbol"]))
         multiplier = self.contracts[fill["symbol"]]["multiplier"]
         gross = held.side * held.quantity * multiplier * (fill["price"] - held.average)
         self.cash += held.locked + gross - fill["charges"]
+        whole, price = held.quantity, fill["price"]
+        if held.parts:
+            sold, value, parts_gross = 0.0, 0.0, 0.0
+            for quantity, at, of_part in held.parts:
+                sold, value = sold + quantity, value + quantity * at
+                parts_gross += of_part
+            whole, gross = sold + whole, parts_gross + gross
+            price = (value + held.quantity * fill["price"]) / whole
         assert (fill["side"], fill["quantity"]) == (-held.side, held.quantity)
         self.trades.append(
             [
@@ -77,10 +101,10 @@ class Ledger:
                 fill["symbol"],
                 held.side,
                 fill["reason"],
-                held.quantity,
+                whole,
                 held.average,
-                fill["price"],
-                held.average * held.quantity * multiplier,
+                price,
+                held.average * whole * multiplier,
                 gross,
                 held.charges + fill["charges"],
             ]

@@ -285,6 +285,7 @@ def _with_limits(plan: Plan, rng: np.random.Generator) -> Plan:
         return rng.choice(values).item()
 
     plan = _with_adds(plan, rng) if rng.random() < 0.4 else plan
+    plan = _with_steps(plan, rng) if rng.random() < 0.5 else plan
     return plan._replace(
         max_entries_a_day=int(pick(0, 0, 1, 2, 5)),
         max_entries_a_symbol=int(pick(0, 0, 1, 3)),
@@ -307,6 +308,28 @@ def _with_adds(plan: Plan, rng: np.random.Generator) -> Plan:
         add_rate=pick(0.001, 0.005, 0.03) if kind == 0 else 0.0,
         add_points=pick(0.05, 0.5, 3.0) if kind == 1 else 0.0,
         add_atr=pick(0.5, 1.0, 5.0) if kind == 2 else 0.0,
+    )
+
+
+def _with_steps(plan: Plan, rng: np.random.Generator) -> Plan:
+    """Draw one to three steps, in any order of their levels."""
+    steps = int(rng.integers(1, 4))
+    stops = plan.stop_rate + plan.stop_points + plan.stop_atr + plan.second_stop_rate > 0
+    kinds = rng.integers(0 if stops else 1, 3, r.EXIT_STEPS)
+
+    def drawn(kind: int, *values: float) -> tuple[float, ...]:
+        chosen = (
+            rng.choice(values, r.EXIT_STEPS) * (kinds == kind) * (np.arange(r.EXIT_STEPS) < steps)
+        )
+        return tuple(chosen.tolist())
+
+    return plan._replace(
+        steps=steps,
+        step_ratio=drawn(0, 0.5, 1.0, 3.0),
+        step_rate=drawn(1, 0.001, 0.004, 0.02),
+        step_points=drawn(2, 0.1, 0.7, 4.0),
+        step_percent=tuple(rng.choice([1.0, 10.0, 25.0, 33.0], r.EXIT_STEPS).tolist()),
+        step_moves_stop=tuple(rng.integers(0, 2, r.EXIT_STEPS).tolist()),
     )
 
 
@@ -433,7 +456,10 @@ def run_to(
 
 def small_out(symbols: int, rows: int) -> r.SimulationOutput:
     """Return a small output, so that it sometimes fills up."""
-    trades, fills = np.zeros(4 * symbols + 8, r.TRADE), np.zeros(5 * symbols + 8, r.FILL)
+    trades, fills = (
+        np.zeros(4 * symbols + 8, r.TRADE),
+        np.zeros(r.FILLS_A_ROW * symbols + 8, r.FILL),
+    )
     return r.SimulationOutput(trades, np.zeros(rows), fills, np.zeros(2 * symbols + 5, r.REFUSAL))
 
 

@@ -85,6 +85,11 @@ class Held:
     charges: float = 0.0
     entries: int = 0
     last_fill: float = nan
+    steps: list[float] = field(default_factory=list)  # levels
+    taken: int = 0
+    parts: list[tuple[float, float, float]] = field(default_factory=list)  # quantity, price, gross
+    delivered_on: int = -1  # the day of the last depository charge
+    moves_stop: bool = False  # at the end of the bar
     bars: int = 0
     stop: float = nan
     target: float = nan
@@ -268,7 +273,7 @@ class ReferenceImplementation:
         plan, held = self.plan, self.held[s]
         if not self.adds_by_distance or self.halted or self.blocked:
             return
-        if held.entries >= plan.max_entries or self.leaves_at_open(s):
+        if held.entries >= plan.max_entries or held.taken or self.leaves_at_open(s):
             return
         distance = plan.add_rate * held.last_fill + plan.add_points
         distance += plan.add_atr * held.ranges.distance
@@ -326,7 +331,8 @@ class ReferenceImplementation:
         if not held:
             return False
         if bool(signal & c.ENTER_LONG) == (held.side > 0):
-            return self.adds_by_distance or held.entries >= self.plan.max_entries
+            full = held.entries >= self.plan.max_entries or held.taken > 0
+            return self.adds_by_distance or full
         return not self.plan.reverse
 
     def reject(self, reason: str, s: int, signal: int, time: int) -> None:
@@ -352,8 +358,47 @@ class ReferenceImplementation:
             self.wait(held, exit_)
             return
         held.waits = False
+        can_step = not late and not cannot_leave(held, seen)
+        if can_step and (not exit_ or exit_.reason == c.BY_TARGET):
+            self.take_steps(s, time, seen.bar.open, at=seen.bar.open)
         if exit_:
             self.leave(s, exit_, time, self.day)
+
+    def take_steps(self, s: int, time: int, best: float, at: float | None = None) -> None:
+        """Close the parts whose levels prices have reached, at their levels or `at` an open."""
+        held, plan, lot = self.held[s], self.plan, self.contracts[s].lot
+        whole = held.quantity + sum(quantity for quantity, _, _ in held.parts)
+        while held.taken < plan.steps:
+            level = held.steps[held.taken]
+            is_reached = best >= level if held.side > 0 else best <= level
+            is_first = isnan(held.target) or held.better(held.target, level)
+            if not is_reached or not is_first:
+                break
+            held.moves_stop |= bool(plan.step_moves_stop[held.taken])
+            quantity = floor(whole / lot * plan.step_percent[held.taken] / 100 + 1e-9) * lot
+            held.taken += 1
+            if 0 < quantity < held.quantity:
+                self.reduce(s, quantity, level if at is None else at, time)
+
+    def reduce(self, s: int, quantity: float, price: float, time: int) -> None:
+        """Close a part of a position."""
+        held, multiplier = self.held[s], self.contracts[s].multiplier
+        items = self.charges_of_exit(s, quantity * price * multiplier, self.day)
+        held.delivered_on = self.day
+        fee = self.pay(items)
+        self.tell(time, s, -held.side, Exit(c.BY_STEP, price), quantity, items)
+        gross = held.side * quantity * multiplier * (price - held.average)
+        freed = held.locked * (quantity / held.quantity)
+        self.cash += freed + gross - fee
+        held.locked -= freed
+        held.quantity -= quantity
+        held.charges += fee
+        held.parts.append((quantity, price, gross))
+
+    def charges_of_exit(self, s: int, value: float, day: int) -> list[float]:
+        held = self.held[s]
+        delivers = held.side > 0 and held.entry_day < day and held.delivered_on != day
+        return self.charges(s, value, held.side < 0, day, delivers=delivers)
 
     def wait(self, held: Held, exit_: Exit) -> None:
         """Make exits wait at a locked price: a target stays an order, all others leave when
@@ -401,6 +446,10 @@ class ReferenceImplementation:
         self.inside.discard(s)
         exit_ = self.exit_of_rest(s, seen) if inside else self.exit_of_bar(s, seen)
         held.was_locked = cannot_leave(held, seen)
+        is_stopped = exit_ and exit_.reason in (c.BY_STOP, c.BY_TRAIL)
+        if not held.was_locked and not is_stopped:
+            best = bar.close if inside else bar.high if held.side > 0 else bar.low
+            self.take_steps(s, time, best)
         if exit_ and not held.was_locked:
             self.leave(s, exit_, time, self.day)
             return
@@ -409,6 +458,11 @@ class ReferenceImplementation:
         held.close, held.time, held.day = bar.close, time, self.day
         fill = held.extreme  # of a new position; an add was there for the whole bar
         self.trail(s, held, Bar(fill, fill, fill, fill) if inside and held.bars == 1 else bar)
+        if held.moves_stop:
+            held.moves_stop = False
+            level = self.away_from(s, held.average, down=held.side > 0)
+            if not held.better(held.stop, level):
+                held.stop, held.trailed = level, False
 
     def exit_of_bar(self, s: int, seen: Seen) -> Exit | None:
         held, bar = self.held[s], seen.bar
@@ -465,15 +519,20 @@ class ReferenceImplementation:
         self, s: int, exit_: Exit, time: int, day: int, items: list[float] | None = None
     ) -> None:
         """Close the position; `items` are the charges if they are not those of an order."""
-        held, multiplier = self.held.pop(s), self.contracts[s].multiplier
-        value, delivers = held.quantity * exit_.price * multiplier, held.entry_day < day
-        items = items or self.charges(
-            s, value, held.side < 0, day, delivers=delivers and held.side > 0
-        )
+        held, multiplier = self.held[s], self.contracts[s].multiplier
+        items = items or self.charges_of_exit(s, held.quantity * exit_.price * multiplier, day)
+        self.held.pop(s)
         fee = self.pay(items)
         self.tell(time, s, -held.side, exit_, held.quantity, items)
         gross = held.side * held.quantity * multiplier * (exit_.price - held.average)
         self.cash += held.locked + gross - fee
+        whole, price = held.quantity, exit_.price
+        if held.parts:
+            sold = in_order(quantity for quantity, _, _ in held.parts)
+            value = in_order(quantity * at for quantity, at, _ in held.parts)
+            whole = sold + held.quantity
+            price = (value + held.quantity * exit_.price) / whole
+            gross = in_order(of_part for _, _, of_part in held.parts) + gross
         self.trades.append(
             (
                 held.entry_time,
@@ -482,10 +541,10 @@ class ReferenceImplementation:
                 held.bars,
                 held.side,
                 exit_.reason,
-                held.quantity,
+                whole,
                 held.average,
-                exit_.price,
-                held.average * held.quantity * multiplier,
+                price,
+                held.average * whole * multiplier,
                 gross,
                 held.charges + fee,
             )
@@ -520,7 +579,8 @@ class ReferenceImplementation:
         plan, held = self.plan, self.held.get(s)
         reverses = bool(held and held.waits and held.side != side and plan.reverse)
         no_add = self.adds_by_distance and not adds
-        full = held and (held.waits or no_add or held.entries >= plan.max_entries)
+        no_add |= held is not None and (held.entries >= plan.max_entries or held.taken > 0)
+        full = held and (held.waits or no_add)
         if held and not reverses and (full or held.side != side):
             return None
         if seen[s].flag & c.AFTER_SQUARE_OFF:
@@ -601,6 +661,8 @@ class ReferenceImplementation:
             return None  # the stop comes before the order
         if held and not isnan(held.target) and not held.better(held.target, price):
             return None  # and so does the target
+        if held and held.taken < self.plan.steps and not held.better(held.steps[held.taken], price):
+            return None  # and the next step
         return price, True
 
     def equity_at_opens(self, seen: Mapping[int, Seen]) -> float:
@@ -693,6 +755,14 @@ class ReferenceImplementation:
         target += plan.target_atr * held.ranges.target
         if target > 0:
             held.target = self.away_from(s, held.average + held.side * target, down=held.side < 0)
+        held.steps = []
+        for number in range(plan.steps):
+            reach = plan.step_ratio[number] * stop + plan.step_rate[number] * held.average
+            reach += plan.step_points[number]
+            level = self.away_from(s, held.average + held.side * reach, down=held.side < 0)
+            if held.steps and held.better(held.steps[-1], level):
+                level = held.steps[-1]
+            held.steps.append(level)
 
     def stop_distance(self, price: float, ranges: Ranges) -> float:
         """Return the smaller of the two possible stop distances; 0 if there is none."""

@@ -141,7 +141,7 @@ def test_rule_13_a_settlement_costs_brokerage_and_the_tax_of_who_holds_the_optio
         held["side"], held["quantity"], held["average"], held["close"] = side, 50.0, 100.0, 119.0
         contracts = np.array([(10.0, 1.0, 1.0, 500.0, 0)], r.CONTRACT)
         held["contract"] = contracts[0]
-        output = r.SimulationOutput(np.zeros(2, r.TRADE), np.zeros(1), np.zeros(3, r.FILL))
+        output = r.SimulationOutput(np.zeros(2, r.TRADE), np.zeros(1), np.zeros(9, r.FILL))
         rules = r.rules_of(r.Plan(), np.arange(1), contracts, rates)
         written = k.settle(state, rules, output, 0, c.BY_EXPIRY, r.Settlement(120.0, 0.00125))
         assert written == 1
@@ -162,7 +162,7 @@ def test_rule_13_a_worthless_expiry_costs_nothing() -> None:
     held["side"], held["quantity"], held["average"], held["close"] = 1, 50.0, 100.0, 2.0
     held["contract"], held["locked"] = contracts[0], 5_000.0
     rates = np.array([(0, 0, 0.0, np.inf, 0, 0.001, 3e-4, 0, 0, 0, 0.18, 20.0, 0.0)], r.RATE)
-    output = r.SimulationOutput(np.zeros(2, r.TRADE), np.zeros(1), np.zeros(3, r.FILL))
+    output = r.SimulationOutput(np.zeros(2, r.TRADE), np.zeros(1), np.zeros(9, r.FILL))
     rules = r.rules_of(r.Plan(), np.arange(1), contracts, rates)
     k.settle(state, rules, output, 0, c.BY_EXPIRY, r.Settlement(0.0, 0.00125))
     assert (output.trades[0]["gross"], output.trades[0]["charges"]) == (-5_000.0, 0.0)

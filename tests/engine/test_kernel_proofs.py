@@ -421,13 +421,14 @@ def upside_down(case: Case) -> Case:
 def test_no_fill_lies_outside_its_bar_before_slippage(seeds: range) -> None:
     for case, _ in cases(seeds):
         market, slippage = case.market, case.plan.slippage
-        for trade in np.frombuffer(whole(case).trades, r.TRADE):
-            row = int((trade["exit_time"] - market.time[0]) // 60)
-            bar = market.cell[row, trade["symbol"]]
-            if trade["reason"] == c.BY_EXPIRY:  # at a price from the outside
+        for fill in np.frombuffer(whole(case).fills, r.FILL):
+            row = int((fill["time"] - market.time[0]) // 60)
+            bar = market.cell[row, fill["symbol"]]
+            if fill["reason"] == c.BY_EXPIRY:  # at a price from the outside
                 continue
-            slips = trade["reason"] != c.BY_TARGET
-            price = trade["exit_price"] / (1 - slips * trade["side"] * slippage)
+            slips = fill["reason"] not in {c.BY_TARGET, c.BY_STEP}
+            slips &= fill["reason"] != c.OPEN or case.plan.order_by != c.AT_LIMIT
+            price = fill["price"] / (1 + slips * fill["side"] * slippage)
             assert market.bars.low[bar] - 1e-6 <= price <= market.bars.high[bar] + 1e-6
 
 
@@ -450,11 +451,13 @@ def test_no_fill_lies_on_the_side_of_a_lock(seeds: range) -> None:
 
 
 def test_the_random_cases_meet_every_reason() -> None:
-    reasons, rejections = set(), set()
+    reasons, rejections, fills = set(), set(), set()
     for case, _ in cases(range(60)):
         outcome = whole(case)
         trades = np.frombuffer(outcome.trades, r.TRADE)
         reasons |= {EXIT_REASONS[code] for code in trades["reason"]}
         rejections |= set(rejected(outcome))
-    assert reasons == set(EXIT_REASONS[1:]) - {"end_of_data"}
+        fills |= {EXIT_REASONS[code] for code in np.frombuffer(outcome.fills, r.FILL)["reason"]}
+    assert reasons == set(EXIT_REASONS[1:]) - {"end_of_data", "step"}
+    assert fills == reasons | {"", "step"}
     assert rejections == set(REJECTIONS)

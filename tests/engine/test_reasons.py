@@ -27,6 +27,7 @@ def test_every_exit_reason_has_the_kernels_number() -> None:
         c.BY_EXPIRY: "expiry",
         c.BY_EXPIRY_CLOSE: "expiry_close",
         c.BY_DAILY_PROFIT: "daily_profit_limit",
+        c.BY_STEP: "step",
     }
     assert named == dict(enumerate(EXIT_REASONS))
 

@@ -138,7 +138,7 @@ def test_results_must_be_writable_and_large_enough() -> None:
         r.SimulationOutput(np.zeros(3, r.TRADE), np.zeros(rows)),
         r.SimulationOutput(trades, np.zeros(rows - 1)),
         r.SimulationOutput(trades, frozen),
-        r.SimulationOutput(trades, np.zeros(rows), fills=np.zeros(5, r.FILL)),
+        r.SimulationOutput(trades, np.zeros(rows), fills=np.zeros(17, r.FILL)),
         r.SimulationOutput(trades, np.zeros(rows), refusals=np.zeros(3, r.REFUSAL)),
     ):
         with pytest.raises(r.ArrayMismatch):

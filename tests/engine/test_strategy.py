@@ -552,7 +552,7 @@ def test_a_timeframe_of_an_operand_is_longer_than_the_algorithms() -> None:
         assert (error.field, error.message) == (path, message)
         assert timeframe not in (error.allowed or ())
     unknown: Any
-    for unknown in ("1m", "2h", None, []):
+    for unknown in ("1m", "45m", None, []):
         assert only_error(read_in("5m", unknown)).field == path
     draft = read_in("1h", "5m")
     del draft["riskParameters"], draft["entryConditions"]["positionType"]
@@ -1034,3 +1034,51 @@ def test_adds_against_a_position_are_a_warning() -> None:
         "Adds against the position: at worst 8 entries are held, 8 times the first."
     ]
     assert warned("favour", method="fixed_quantity", quantity=10) == []
+
+
+def test_steps_must_leave_something() -> None:
+    half = {"at": {"type": "points", "points": 1}, "close": 50}
+    error = only_error(complete(exitConditions__steps=[half, half]))
+    assert (error.field, error.message) == (
+        "exitConditions.steps",
+        "exitConditions.steps close 100 percent; together they must leave something: less than"
+        " 100.",
+    )
+    refused: list[tuple[list[Any], str]] = [([], "at least 1 entry"), ([half] * 4, "at most 3")]
+    for steps, wrong in refused:
+        assert wrong in only_error(complete(exitConditions__steps=steps)).message
+    strange = {"at": {"type": "atr"}, "close": 50}
+    error = only_error(complete(exitConditions__steps=[strange]))
+    assert error.field == "exitConditions.steps[0].at.type"
+
+
+def test_a_step_by_the_risk_needs_a_stop() -> None:
+    steps = complete()
+    steps["exitConditions"] = {
+        "maxHoldingCandles": 5,
+        "steps": [{"at": {"type": "risk_reward", "ratio": 1}, "close": 50}],
+    }
+    steps["positionSizing"] = {"method": "fixed_quantity", "quantity": 1}
+    steps["riskParameters"].pop("stopLoss", None)
+    reading = read_strategy(steps)
+    assert reading.missing == ("exitConditions",)
+    assert [(error.field, error.message) for error in reading.incomplete] == [
+        (
+            "exitConditions.stopLoss",
+            "exitConditions.stopLoss is needed by exitConditions.steps risk_reward: set"
+            " exitConditions.stopLoss or riskParameters.stopLoss.",
+        )
+    ]
+
+
+def test_a_step_at_or_beyond_the_target_is_a_warning() -> None:
+    exits = {
+        "stopLoss": {"type": "percentage", "percentage": 1},
+        "takeProfit": {"type": "risk_reward", "ratio": 2},
+        "steps": [
+            {"at": {"type": "risk_reward", "ratio": 1}, "close": 50},
+            {"at": {"type": "risk_reward", "ratio": 2}, "close": 25},
+        ],
+    }
+    warned = parse(complete(exitConditions=exits)).warnings
+    assert [error.field for error in warned] == ["exitConditions.steps[1]"]

@@ -100,6 +100,11 @@ EXITS = (
         "stopLoss": {"type": "points", "points": 5},
         "takeProfit": {"type": "points", "points": 10},
         "trailingStop": {"type": "points", "enabled": True, "points": 4},
+        "steps": [
+            {"at": {"type": "risk_reward", "ratio": 1}, "close": 40, "moveStop": "entry"},
+            {"at": {"type": "percentage", "percentage": 2}, "close": 20},
+            {"at": {"type": "points", "points": 8}, "close": 10},
+        ],
     },
     {
         "stopLoss": {"type": "atr", "atrPeriod": 10, "atrMultiplier": 1.5},

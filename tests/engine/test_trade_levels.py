@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from apps.engine.candles import Candles, ist_day
 from apps.engine.kernel import codes as c
@@ -32,7 +33,9 @@ def test_levels_equal_the_kernels_at_every_bar_to_the_last_bit(seeds: range) -> 
             candles = columns[symbol]
             entry, bar = np.searchsorted(candles.time, [p["entry_time"], case.market.time[row]])
             of = (p["side"], int(entry), p["average"], p["atr"])
-            levels = levels_at(HeldPosition(case.plan, Contract(tick=0.05), candles, *of), int(bar))
+            position = HeldPosition(case.plan, Contract(tick=0.05), candles, *of)
+            locked = locks_of(case, symbol, p["side"])
+            levels = levels_at(position._replace(locked=locked), int(bar))
             kept = [np.nan, p["stop"]] if p["trailed"] else [p["stop"], np.nan]
             if p["trailed"]:
                 levels = levels._replace(stop=np.nan)
@@ -88,6 +91,14 @@ def positions_before(case: Case) -> Iterator[tuple[int, int, Any]]:
         running.run(row_alone(case.market, row), case.signals[row : row + 1], 0, 1)
         if running.ruined:
             return
+
+
+def locks_of(case: Case, symbol: int, side: float) -> NDArray[np.intp]:
+    """Return the bars of a symbol in which a position of a side cannot leave."""
+    cell, flags = case.market.cell[:, symbol], case.market.flags
+    if not len(flags):
+        return np.empty(0, np.intp)
+    return np.flatnonzero(flags[cell[cell >= 0]] & (c.LOCKED_DOWN if side > 0 else c.LOCKED_UP))
 
 
 def candles_of(case: Case, symbol: int) -> Candles:

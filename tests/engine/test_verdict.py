@@ -79,7 +79,6 @@ def at(
     last = after == len(time)
     flags = np.zeros(len(time) + 1, np.uint8)
     flags[: len(symbol_series.flags)] = symbol_series.flags
-    opens = np.nan if last else float(symbol_series.candles.open[after])
     reached = orders_reached(given, symbol_history.contract, symbol_series.candles, index)
     return SignalBar(
         symbol,
@@ -87,7 +86,6 @@ def at(
         int(flags[index]),
         None if last else int(time[after]),
         int(flags[after]),
-        opens,
         reached,
         time,
     )

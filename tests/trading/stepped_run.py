@@ -123,7 +123,7 @@ class Stepper:
         return records.SimulationOutput(
             np.empty(2 * n, records.TRADE),
             np.empty(1),
-            np.empty(3 * n, records.FILL),
+            np.empty(records.FILLS_A_ROW * n, records.FILL),
             np.empty(2 * n, records.REFUSAL),
         )
 

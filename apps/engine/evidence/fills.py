@@ -28,12 +28,18 @@ from apps.engine.evidence.sections import (
     percent_text,
     rounded_figure,
 )
-from apps.engine.evidence.traded_fills import FROM_DEMAT, charges_of_days, traded_fills_of
+from apps.engine.evidence.traded_fills import (
+    FROM_DEMAT,
+    charges_of_days,
+    positions_of,
+    traded_fills_of,
+)
 from apps.engine.kernel import prices
 from apps.engine.kernel.codes import (
     AT_LIMIT,
     AT_MARKET,
     AT_STOP,
+    BY_STEP,
     BY_STOP,
     BY_TARGET,
     BY_TRAIL,
@@ -125,7 +131,7 @@ def opposite_is_true(bars: Candles, p: UndecidedBar) -> bool | None:
 class SymbolFills:
     """The trades of one symbol with the levels for their bars.
 
-    `has_adds` marks trades with adds, whose levels are not examined.
+    `in_parts` marks trades of several entries or exits, whose levels are not examined.
     """
 
     trades: SymbolTrades
@@ -134,10 +140,12 @@ class SymbolFills:
     ranges: Floats  # f8[bars, RANGES], or f8[0, RANGES]
     exits: Array  # their TRADED_FILL records
     entries: NDArray[np.int64]  # how many fills each has
+    steps: NDArray[np.int64]  # how many parts of each left before the last
 
     @lazy
-    def has_adds(self) -> Truths:
-        return self.entries > 1
+    def in_parts(self) -> Truths:
+        in_parts: Truths = (self.entries > 1) | (self.steps > 0)
+        return in_parts
 
     @lazy
     def side(self) -> Floats:
@@ -194,6 +202,25 @@ class SymbolFills:
         target = self._rounded(price + self.side * reach, self.side > 0, self.trades.entry)
         return np.where(distance > 0, stop, nan), np.where(reach > 0, target, nan)
 
+    @lazy
+    def first_step(self) -> tuple[Floats, Floats]:
+        """Return the level of the first step of each trade, NaN without one before its target, and
+        the share of the quantity that it closes (rule 3).
+        """
+        trades, plan = self.trades.trades, self.plan
+        price = np.ascontiguousarray(trades["entry_price"])
+        if not plan.steps or not len(price):
+            return np.full(len(price), nan), np.zeros(len(price))
+        signal = self.trades.entry - 1
+        ranges = self.ranges[signal] if len(self.ranges) else np.zeros((len(price), RANGES))
+        distance = _stop_distances(price, ranges[:, STOP], plan)
+        reach = np.asarray(prices.step_distance(price, distance, 0, plan))
+        level = self._rounded(price + self.side * reach, self.side > 0, self.trades.entry)
+        lots = trades["quantity"] / self.contract.lot
+        share = np.floor(lots * plan.step_percent[0] / 100 + 1e-9) / lots
+        beyond = (level - self.levels[1]) * self.side >= 0
+        return np.where(beyond | (share == 0), nan, level), share
+
     def _rounded(self, price: Floats, up: Truths, bars: Indices) -> Floats:
         ticks = self.contract.ticks(ist_day(self.trades.candles.time[bars]))
         above: Floats = prices.tick_up(price, ticks)
@@ -208,7 +235,7 @@ class SymbolFills:
             [candles.high[entry], candles.high[leave]],
             [candles.low[entry], candles.low[leave]],
         )
-        target, known = self.levels[1], ~self.has_adds
+        target, known = self.levels[1], ~self.in_parts
         at_entry, at_exit = ((reach - target) * self.side >= 0 for reach in best)
         inside_by_stop = self.is_stop & self.inside & known
         in_entry = leave == entry
@@ -216,7 +243,9 @@ class SymbolFills:
         close = candles.close[leave]
         leaves_inside = in_entry & self.inside & (self.is_stop | self.is_target)
         of_target = known & self.filled_inside & at_entry & ~leaves_inside
-        both = inside_by_stop & at_exit & ~of_target
+        step, share = self.first_step
+        at_step = inside_by_stop & ((best[1] - step) * self.side >= 0)
+        both = inside_by_stop & (at_exit | at_step) & ~of_target
         of_stop = (
             inside_by_stop
             & ~both
@@ -227,6 +256,9 @@ class SymbolFills:
         )
         bar = np.where(of_target, entry, leave)
         price = np.where(of_stop, close * (1 - self.side * self.plan.slippage), target)
+        left = np.where(at_exit, target, self.trades.trades["exit_price"])
+        price = np.where(both & at_step, share * step + (1 - share) * left, price)
+        reached = np.where(both & at_step, step, target)
         rows = np.flatnonzero(of_target | both | of_stop)
         changes = self._changes(evidence, rows, price, bar)
         kinds = np.select([of_target, both], [ENTRY_AND_TARGET, STOP_AND_TARGET], ENTRY_AND_STOP)
@@ -238,7 +270,7 @@ class SymbolFills:
                 start=int(candles.time[bar[row]]),
                 side=float(self.side[row]),
                 stop=nan if of_target[row] else float(stop[row]),
-                target=nan if of_stop[row] else float(target[row]),
+                target=nan if of_stop[row] else float(reached[row]),
                 order=float(self.orders[row]) if filled_inside[row] else nan,
                 up=bool(self.up[row]),
                 order_by=self.plan.order_by,
@@ -272,7 +304,7 @@ class SymbolFills:
         trades, candles = self.trades.trades, self.trades.candles
         at_open = ~self.inside
         by_stop = at_open & self.is_stop
-        first = by_stop & (trades["reason"] == BY_STOP) & ~self.has_adds
+        first = by_stop & (trades["reason"] == BY_STOP) & ~self.in_parts
         beyond = (self.levels[0] - candles.open[self.trades.exit]) * self.side
         lost = (beyond * trades["value"] / trades["entry_price"])[first]
         opened = candles.open[self.trades.entry]
@@ -290,17 +322,21 @@ def symbol_fills(evidence: EvidenceInput) -> list[SymbolFills]:
     result = list[SymbolFills]()
     for trades in evidence.result.by_symbol:
         own = np.flatnonzero(fills["symbol"] == trades.symbol)
-        is_exit = fills["reason"][own] != OPEN
-        position = np.cumsum(is_exit) - is_exit
-        entries = np.bincount(position[~is_exit], minlength=len(trades.rows))
+        reason, position = fills["reason"][own], positions_of(fills[own])
+        entries, steps = (
+            np.bincount(position[reason == kind], minlength=len(trades.rows))
+            for kind in (OPEN, BY_STEP)
+        )
+        is_last = ~np.isin(reason, (OPEN, BY_STEP))
         result.append(
             SymbolFills(
                 trades,
                 plan,
                 data.contracts[trades.symbol],
                 _ranges(market, trades),
-                traded[own[is_exit]],
+                traded[own[is_last]],
                 entries,
+                steps,
             )
         )
     return result
@@ -358,7 +394,7 @@ def fills_section(evidence: EvidenceInput) -> EvidenceSection[FillsFigures]:
     stops, lost, targets, entries = np.sum(
         [symbol.gaps for symbol in symbols] or [(0, 0.0, 0, 0)], axis=0
     ).tolist()
-    added = int(sum(symbol.has_adds.sum() for symbol in symbols))
+    in_parts = int(sum(symbol.in_parts.sum() for symbol in symbols))
     decided = 1 - net.left / len(undecided) if undecided else None
     return EvidenceSection(
         FILLS,
@@ -390,7 +426,7 @@ def fills_section(evidence: EvidenceInput) -> EvidenceSection[FillsFigures]:
         _sentence(len(undecided), net, decided) + evidence.simulation_note,
         (
             *_NOT_LOOKED_AT,
-            *([f"The levels of {added:,} trades that were added to."] if added else []),
+            *([f"The levels of {in_parts:,} trades of several parts."] if in_parts else []),
         ),
         check_of(evidence, net),
     )

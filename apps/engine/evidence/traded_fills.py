@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine.candles.candles import ist_day
-from apps.engine.kernel.codes import BY_EXPIRY, OPEN
+from apps.engine.kernel.codes import BY_EXPIRY, BY_STEP, OPEN
 from apps.engine.kernel.reasons import CHARGE_KINDS
 from apps.engine.kernel.records import Array
 from apps.engine.simulation.charges import ChargeRow, Schedule
@@ -40,7 +40,7 @@ def traded_fills_of(fills: Array, contracts: Sequence[Contract]) -> Array:
     traded = np.empty(len(fills), TRADED_FILL)
     traded["symbol"], traded["bought"] = fills["symbol"], fills["side"] > 0
     traded["day"], traded["paid"] = ist_day(fills["time"]), fills["paid"] / 100
-    from_demat = ~traded["bought"] & (first_days(fills) < traded["day"])
+    from_demat = _first_deliveries(fills, traded)
     traded["special"] = np.where(fills["reason"] == BY_EXPIRY, EXPIRED, from_demat)
     traded["value"] = fills["quantity"] * fills["price"] * multipliers(fills, contracts)
     return traded
@@ -57,15 +57,29 @@ def multipliers(fills: Array, contracts: Sequence[Contract]) -> Floats:
     return values
 
 
-def first_days(fills: Array) -> NDArray[np.int32]:
-    """Return the date of the entry of each fill's position: a position ends with its one exit."""
+def _first_deliveries(fills: Array, traded: Array) -> NDArray[np.bool_]:
+    """Return a mask of the sales of shares bought on an earlier day, but of parts that leave on one
+    day only the first (rule 10).
+    """
     order = np.argsort(fills["symbol"], kind="stable")
-    is_exit = fills["reason"][order] != OPEN
-    position = np.cumsum(is_exit) - is_exit
-    firsts = np.searchsorted(position, position)
-    days = np.empty(len(fills), np.int32)
-    days[order] = ist_day(fills["time"][order][firsts])
-    return days
+    position = positions_of(fills[order])
+    firsts, days = np.searchsorted(position, position), traded["day"][order]
+    from_demat = ~traded["bought"][order] & (days[firsts] < days)
+    of_days = np.stack([position, days], axis=1)[from_demat]
+    _, first_of_day = np.unique(of_days, axis=0, return_index=True)
+    mask = np.zeros(len(fills), np.bool_)
+    mask[order[np.flatnonzero(from_demat)[first_of_day]]] = True
+    return mask
+
+
+def positions_of(fills: Array) -> NDArray[np.int64]:
+    """Return the number of each fill's position; `fills` are sorted by symbol, then by time.
+
+    A position ends with its last exit; steps are exits of parts.
+    """
+    is_last: NDArray[np.bool_] = ~np.isin(fills["reason"], (OPEN, BY_STEP))
+    numbers: NDArray[np.int64] = np.cumsum(is_last) - is_last
+    return numbers
 
 
 def rates_on(schedule: Schedule, segments: Sequence[str], day: int) -> list[ChargeRow]:

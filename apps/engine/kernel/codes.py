@@ -25,7 +25,8 @@ LOCKED_UP, LOCKED_DOWN = 8, 16
 # The column of each average true range (rules 5 and 7).
 SIZE, STOP, TARGET, TRAIL, DISTANCE = range(5)
 
-# Why a position was closed, OPEN while it is not, and why an entry was not traded.
+# Why a position was closed, OPEN while it is not, and why an entry was not traded. BY_STEP is the
+# reason of a fill that closes a part.
 (
     OPEN,
     BY_STOP,
@@ -41,7 +42,8 @@ SIZE, STOP, TARGET, TRAIL, DISTANCE = range(5)
     BY_EXPIRY,
     BY_EXPIRY_CLOSE,
     BY_DAILY_PROFIT,
-) = range(14)
+    BY_STEP,
+) = range(15)
 (
     POSITION_LIMIT,
     INSUFFICIENT_CASH,

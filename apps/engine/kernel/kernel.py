@@ -19,6 +19,7 @@ from apps.engine.kernel.jit import entry_point, expression, phase, step
 from apps.engine.kernel.records import (
     CONTRACT,
     FILL,
+    FILLS_A_ROW,
     LAST_CLOSE,
     NO_END,
     NO_SAMPLING,
@@ -88,6 +89,9 @@ SLOT = np.dtype(
         ("volume", "f8"),
         ("signal", "i8"),
         ("filled_inside", "?"),  # an order was filled on the way through the bar
+        ("stepping", "?"),  # its position may take a step in this row
+        ("moves_stop", "?"),  # a step of this row moves the stop, from the next bar on
+        ("best", "f8"),  # the price up to which steps are taken
         ("exit_reason", "i8"),  # why its position leaves in this row; OPEN while it does not
         ("exit_price", "f8"),
         ("exit_time", "i8"),
@@ -237,11 +241,11 @@ def run_rows(
         if day_begins and books.plan.within_session:
             drop_entries(books, codes.AFTER_SESSION)
         if exit_at_open(books):
-            close_positions(books)
+            close_positions(books, False)
         if has_entries(books):
             enter_at_open(books, market, row)
         if exit_inside(books):
-            close_positions(books)
+            close_positions(books, True)
         reached = reached_limit(books, market, equity, row)
         if reached != codes.NOT_HALTED:
             halt(books, market, signals, row, reached)
@@ -321,7 +325,7 @@ def settle(
             tax = settlement.tax if position.side > 0 else 0.0
             items = charges_on_expiry(value, tax, ticket.rate)
         else:
-            items = charges_on_exit(ticket, price, position.day)
+            items = charges_on_exit(ticket, price, quantity, position.day)
         leave(ticket, Exit(reason, price, quantity), items, position.time)
     state.orders[slot, 0].pending = 0
     held = 0.0
@@ -408,7 +412,7 @@ def has_room(books: Books) -> bool:
     """Return whether the output can hold another row's records."""
     slots, work = books.slots.size, books.work
     room = work.trades + 2 * slots <= books.trades.size
-    room &= (not work.keeps_fills) | (work.fills + 3 * slots <= books.fills.size)
+    room &= (not work.keeps_fills) | (work.fills + FILLS_A_ROW * slots <= books.fills.size)
     room &= (not work.keeps_refusals) | (work.refusals + 2 * slots <= books.refusals.size)
     return bool(room)
 
@@ -511,27 +515,53 @@ def exit_at_open(books: Books) -> bool:
                 open_exit(position, order, slot, plan)
                 if late and slot.exit_reason == codes.OPEN:
                     slot.exit_reason = codes.BY_SQUARE_OFF
-                if slot.exit_reason != codes.OPEN and is_locked_in(position, slot):
+                locked = is_locked_in(position, slot)
+                slot.stepping &= not late and not locked
+                if slot.exit_reason != codes.OPEN and locked:
                     hold_up(account, order, slot)
                 else:
                     order.pending &= ~EXIT_WAITS
-            leaves |= slot.exit_reason != codes.OPEN
+            leaves |= slot.stepping or slot.exit_reason != codes.OPEN
     return leaves
 
 
 @step
-def close_positions(books: Books) -> None:
-    """Close the leaving positions before any entry."""
+def close_positions(books: Books, inside: bool) -> None:
+    """Close the parts and the positions that leave, before any entry."""
     for i in range(np.uint64(books.work.active)):
         k = books.slots[i].active
-        slot = books.slots[k]
+        slot, position = books.slots[k], books.positions[k]
+        if slot.stepping:
+            take_steps(books, k, inside)
+            slot.stepping = False
         if slot.exit_reason != codes.OPEN:
-            exit_ = Exit(slot.exit_reason, slot.exit_price, books.positions[k].quantity)
+            exit_ = Exit(slot.exit_reason, slot.exit_price, position.quantity)
             slot.rate = rate_on(books.rates, slot.contract.segment, slot.exit_day)
             close_position(ticket_of(books, k), exit_, slot.exit_time, slot.exit_day)
-            slot.exit_reason = codes.OPEN
+            slot.exit_reason, slot.moves_stop = codes.OPEN, False
             if slot.exit_time < books.work.time:  # it left in the bar before
-                count_down(books.positions[k])
+                count_down(position)
+        elif slot.moves_stop and inside:
+            move_stop(position)
+            slot.moves_stop = False
+
+
+@step
+def take_steps(books: Books, k: int, inside: bool) -> None:
+    """Take the steps of a position that prices have reached, in order: inside the bar at their
+    levels, at its open there (rule 3).
+    """
+    position, slot, plan = books.positions[k], books.slots[k], books.plan
+    slot.rate = rate_on(books.rates, slot.contract.segment, slot.exit_day)
+    while (slot.best - next_step(position, plan)) * position.side >= 0:
+        number, lot = position.taken, slot.contract.lot
+        price = position.steps[number] if inside else slot.open
+        lots = (position.sold + position.quantity) / lot * plan.step_percent[number] / 100
+        quantity = np.floor(lots + 1e-9) * lot
+        slot.moves_stop |= plan.step_moves_stop[number] != 0
+        position.taken += 1
+        if 0 < quantity < position.quantity:
+            close_part(ticket_of(books, k), Exit(codes.BY_STEP, price, quantity))
 
 
 @phase
@@ -556,7 +586,7 @@ def enter_at_open(books: Books, market: MarketRows, row: int) -> None:
         k = books.slots[i].active
         order, slot = books.orders[k, 0], books.slots[k]
         if slot.bar >= 0:
-            enter_add(books.positions[k], order)
+            enter_add(books.positions[k], order, books.plan)
         if slot.bar >= 0 and order.pending & codes.ENTER:
             if books.plan.size_by > codes.BY_AMOUNT:
                 books.work.funds = equity_at_open(books, market, row)
@@ -569,12 +599,13 @@ def enter_at_open(books: Books, market: MarketRows, row: int) -> None:
 
 
 @phase
-def enter_add(position: Struct, order: Struct) -> None:
-    """Make a waiting add the entry to fill, if its position is still held and no exit waits; else
-    drop it (rule 7).
+def enter_add(position: Struct, order: Struct, plan: Struct) -> None:
+    """Make a waiting add the entry to fill, if its position is still held whole and no exit waits;
+    else drop it (rule 7).
     """
     if order.pending & codes.ADD_WAITS:
-        if position.side == 0 or order.pending & EXIT_WAITS:
+        held = position.side != 0 and has_add_left(position, plan)
+        if not held or order.pending & EXIT_WAITS:
             order.pending &= ~codes.ADD_WAITS
         else:
             order.pending = order.pending & ~codes.ENTER | entry_of(position)
@@ -616,10 +647,10 @@ def exit_inside(books: Books) -> bool:
             if is_locked_in(position, slot):
                 if slot.exit_reason != codes.OPEN and not order.pending & EXIT_WAITS:
                     hold_up(account, order, slot)
-                slot.exit_reason = codes.OPEN
+                slot.exit_reason, slot.stepping = codes.OPEN, False
                 if work.squaring:
                     order.pending |= codes.LOCKED_AT_CLOSE
-            leaves |= slot.exit_reason != codes.OPEN
+            leaves |= slot.exit_reason != codes.OPEN or slot.stepping or slot.moves_stop
             if slot.exit_reason == codes.OPEN:
                 position.close, position.time, position.day = slot.close, work.time, account.day
                 best = slot.high if position.side > 0 else slot.low
@@ -736,13 +767,15 @@ def add_by_distance(books: Books) -> None:
 @step
 def has_add_left(position: Struct, plan: Struct) -> bool:
     """Return whether a position may be added to by distance (rule 7)."""
-    return bool(plan.add_direction != 0 and position.entries < plan.max_entries)
+    left = position.entries < plan.max_entries and position.taken == 0
+    return bool(plan.add_direction != 0 and left)
 
 
 @step
 def ignores_signals(position: Struct, plan: Struct) -> bool:
     """Return whether new signals add nothing to a position (rule 7)."""
-    return bool(plan.add_direction != 0 or position.entries >= plan.max_entries)
+    full = position.entries >= plan.max_entries or position.taken > 0
+    return bool(plan.add_direction != 0 or full)
 
 
 # Marked to market.
@@ -952,7 +985,8 @@ def walk(
     passed = extreme if trails(plan) else np.nan  # a bar beyond it moves the stop
     add = add_level(position, plan)
     add_above, add_below = (add, np.nan) if plan.add_direction > 0 else (np.nan, add)
-    target = first_reached(position.target, add_above, side)
+    target = first_reached(position.target, next_step(position, plan), side)
+    target = first_reached(target, add_above, side)
     guard = first_reached(level, add_below, -side)
     while row < stop:
         bar, end = bar_of(market, row, column), min(row + BLOCK, stop)
@@ -1006,6 +1040,16 @@ def reaches(side: float, guard: float, target: float, best: float, worst: float)
 def first_reached(a: float, b: float, way: float) -> float:
     """Return the price that is reached first by prices that rise (1) or fall (-1); NaN is none."""
     return a if np.isnan(b) or (b - a) * way >= 0 else b
+
+
+@step
+def next_step(position: Struct, plan: Struct) -> float:
+    """Return the level of the next step; NaN without one before the target (rule 3)."""
+    if position.taken >= plan.steps:
+        return np.nan
+    level = position.steps[position.taken]
+    beyond = (level - position.target) * position.side >= 0
+    return np.nan if beyond else float(level)
 
 
 @step
@@ -1224,7 +1268,8 @@ def filled_at(position: Struct, order: Struct, bar: Struct, plan: Struct) -> tup
     reached = bar.high >= price if up else bar.low <= price
     side = position.side
     left = (price - position.stop) * side <= 0 or (price - position.target) * side >= 0
-    if not reached or (side != 0 and left):  # the stop or the target came first
+    left = left or (price - next_step(position, plan)) * side >= 0
+    if not reached or (side != 0 and left):  # the stop, a step or the target came first
         return np.nan, False
     return price, True
 
@@ -1292,6 +1337,8 @@ def open_position(ticket: Ticket, side: float, price: float, lots: float) -> Non
         position.side, position.average, position.quantity = side, price, quantity
         position.locked, position.charges, position.extreme = locked, fee, price
         position.stop, position.target, position.trailed = np.nan, np.nan, 0
+        position.taken, position.sold, position.delivered_on = 0, 0.0, 0
+        position.sold_value, position.sold_gross = 0.0, 0.0
         position.opened = 1 + (position.opened if position.entry_day == account.day else 0)
         account.entries_today += 1
         position.entry_time, position.entry_day = ticket.work.time, account.day
@@ -1318,7 +1365,7 @@ def open_exit(position: Struct, order: Struct, slot: Struct, plan: Struct) -> No
     """Find the exit at the open: the first reason that applies (rules 2, 3, 8, 9 and 12)."""
     price, side = slot.open, position.side
     reason = ordered_exit(position, order, plan) if order.pending != 0 else codes.OPEN
-    slot.exit_price = slipped(position, price, plan)
+    slot.exit_price, slot.best, slot.stepping = slipped(position, price, plan), price, False
     if reason == codes.OPEN:
         if slot.flag & codes.AFTER_SQUARE_OFF:
             reason = square_off_reason(slot.flag)
@@ -1326,8 +1373,10 @@ def open_exit(position: Struct, order: Struct, slot: Struct, plan: Struct) -> No
             reason = codes.BY_HOLDING
         elif (price - position.stop) * side <= 0:
             reason = codes.BY_TRAIL if position.trailed else codes.BY_STOP
-        elif (price - position.target) * side >= 0:
-            reason, slot.exit_price = codes.BY_TARGET, price
+        else:
+            slot.stepping = (price - next_step(position, plan)) * side >= 0
+            if (price - position.target) * side >= 0:
+                reason, slot.exit_price = codes.BY_TARGET, price
     slot.exit_reason = reason
 
 
@@ -1348,9 +1397,9 @@ def ordered_exit(position: Struct, order: Struct, plan: Struct) -> int:
 
 @phase
 def inside_exit(position: Struct, order: Struct, slot: Struct, plan: Struct) -> None:
-    """Find the exit inside the bar: the stop first, then the target, then the session's end (rules
-    3 and 9). In the bar that filled an order inside, the high or low may be older than the fill:
-    the target counts if the close is at or beyond it (rule 12).
+    """Find the exit inside the bar: the stop first, then steps and the target, then the session's
+    end (rules 3 and 9). In the bar that filled an order inside, the high or low may be older than
+    the fill: steps and target count if the close is at or beyond them (rule 12).
     """
     side = position.side
     worst, best = (slot.low, slot.high) if side > 0 else (slot.high, slot.low)
@@ -1362,7 +1411,9 @@ def inside_exit(position: Struct, order: Struct, slot: Struct, plan: Struct) -> 
         level = position.stop if (filled - position.stop) * side > 0 else filled
         slot.exit_reason = codes.BY_TRAIL if position.trailed else codes.BY_STOP
         slot.exit_price = slipped(position, level, plan)
-    elif (best - position.target) * side >= 0:
+        return
+    slot.best, slot.stepping = best, (best - next_step(position, plan)) * side >= 0
+    if (best - position.target) * side >= 0:
         slot.exit_reason, slot.exit_price = codes.BY_TARGET, position.target
     elif slot.flag & codes.LAST_OF_SESSION:
         slot.exit_reason = square_off_reason(slot.flag)
@@ -1405,15 +1456,46 @@ def slipped(position: Struct, price: float, plan: Struct) -> float:
 @step
 def close_position(ticket: Ticket, exit_: Exit, time: int, day: int) -> None:
     """Leave a position by an order."""
-    leave(ticket, exit_, charges_on_exit(ticket, exit_.price, day), time)
+    leave(ticket, exit_, charges_on_exit(ticket, exit_.price, exit_.quantity, day), time)
 
 
 @step
-def charges_on_exit(ticket: Ticket, price: float, day: int) -> Paise:
+def charges_on_exit(ticket: Ticket, price: float, quantity: float, day: int) -> Paise:
+    """Return the charges of an exit; parts that leave on one day pay one depository charge."""
     position = ticket.position
-    value = position.quantity * price * ticket.slot.contract.multiplier
-    from_demat = position.side > 0 and position.entry_day < day
+    value = quantity * price * ticket.slot.contract.multiplier
+    from_demat = position.side > 0 and position.entry_day < day and position.delivered_on != day
     return charges_on(value, position.side < 0, from_demat, ticket.rate)
+
+
+@step
+def close_part(ticket: Ticket, part: Exit) -> None:
+    """Close a part of a position by an order: pay, write the fill and free its money."""
+    account, position, slot = ticket.account, ticket.position, ticket.slot
+    items = charges_on_exit(ticket, part.price, part.quantity, slot.exit_day)
+    fee = pay(account, items)
+    write_fill(ticket, slot.exit_time, -position.side, part, items)
+    units = position.side * part.quantity * position.contract.multiplier
+    gross = units * (part.price - position.average)
+    freed = position.locked * (part.quantity / position.quantity)
+    account.cash += freed + gross - fee
+    position.locked -= freed
+    position.quantity -= part.quantity
+    position.charges += fee
+    position.sold += part.quantity
+    position.sold_value += part.quantity * part.price
+    position.sold_gross += gross
+    position.delivered_on = slot.exit_day
+    ticket.work.marks_stale = True
+
+
+@step
+def move_stop(position: Struct) -> None:
+    """Move the stop to the average entry, unless it is tighter (rule 3)."""
+    side, average, tick = position.side, position.average, position.contract.tick
+    level = tick_down(average, tick) if side > 0 else tick_up(average, tick)
+    if not (position.stop - level) * side > 0:
+        position.stop, position.trailed = level, 0
 
 
 @step
@@ -1438,10 +1520,14 @@ def leave(ticket: Ticket, exit_: Exit, items: Paise, time: int) -> None:
     trade.bars, trade.side, trade.reason = position.bars, position.side, exit_.reason
     trade.quantity, trade.entry_price = exit_.quantity, position.average
     trade.exit_price, trade.gross = exit_.price, gross
-    trade.value = position.average * exit_.quantity * contract.multiplier
+    if position.sold > 0:
+        trade.quantity = position.sold + exit_.quantity
+        value = position.sold_value + exit_.quantity * exit_.price
+        trade.exit_price, trade.gross = value / trade.quantity, position.sold_gross + gross
+    trade.value = position.average * trade.quantity * contract.multiplier
     trade.charges = position.charges + fee
     if ticket.plan.cooldown > 0 and not (
-        ticket.plan.cools_after_loss and gross - trade.charges >= -codes.DUST
+        ticket.plan.cools_after_loss and trade.gross - trade.charges >= -codes.DUST
     ):
         position.cooling = ticket.plan.cooldown + 1
     position.side, position.quantity, position.locked = 0.0, 0.0, 0.0
@@ -1453,7 +1539,11 @@ def leave(ticket: Ticket, exit_: Exit, items: Paise, time: int) -> None:
 tick_down, tick_up = step(prices.tick_down), step(prices.tick_up)
 stop_distance, target_distance = step(prices.stop_distance), step(prices.target_distance)
 is_armed, trail_distance = step(prices.is_armed), step(prices.trail_distance)
-add_distance, offset_price = step(prices.add_distance), step(prices.offset_price)
+step_distance, add_distance, offset_price = (
+    step(prices.step_distance),
+    step(prices.add_distance),
+    step(prices.offset_price),
+)
 
 
 @step
@@ -1479,10 +1569,16 @@ def set_levels(position: Struct, plan: Struct) -> None:
         # An add never loosens a stop; at the level of the trailing stop it is the stop (rule 5).
         if not (position.stop - level) * side > 0:
             position.stop, position.trailed = level, 0
-    distance = target_distance(average, distance, position.atr[codes.TARGET], plan)
-    if distance > 0:
-        level = average + side * distance
+    reach = target_distance(average, distance, position.atr[codes.TARGET], plan)
+    if reach > 0:
+        level = average + side * reach
         position.target = tick_up(level, tick) if side > 0 else tick_down(level, tick)
+    for number in range(plan.steps):
+        level = average + side * step_distance(average, distance, number, plan)
+        level = tick_up(level, tick) if side > 0 else tick_down(level, tick)
+        if number > 0:  # a step waits for those before it
+            level = first_reached(position.steps[number - 1], level, -side)
+        position.steps[number] = level
 
 
 @step

@@ -42,6 +42,12 @@ def target_distance(price: Price, stop: Price, atr: Price, plan: Plan) -> Price:
     return distance + plan.target_atr * atr
 
 
+def step_distance(price: Price, stop: Price, step: int, plan: Plan) -> Price:
+    """Return the distance from the entry to a step (rule 3), given the stop's."""
+    distance = plan.step_ratio[step] * stop + plan.step_rate[step] * price
+    return distance + plan.step_points[step]
+
+
 def is_armed(extreme: Price, entry: float, side: float, plan: Plan) -> Price:
     """Return whether the extreme is far enough past the average entry to start a trailing stop
     (rule 5).

@@ -20,7 +20,9 @@ EXIT_REASONS = (
     "expiry",
     "expiry_close",
     "daily_profit_limit",
+    "step",
 )
+"""`step` is the reason of a fill that closes a part of a position, and of no trade."""
 REJECTIONS = (
     "position_limit",
     "insufficient_cash",

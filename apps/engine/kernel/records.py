@@ -45,6 +45,9 @@ RATE = np.dtype(
 
 # Average true ranges: of size, stop, target, trail and the distance of adds.
 RANGES: Final = 5
+# Steps of an exit in parts, at most.
+EXIT_STEPS: Final = 3
+NO_STEPS: Final = (0.0, 0.0, 0.0)
 
 ACCOUNT_STATE = np.dtype(
     [
@@ -79,7 +82,7 @@ POSITION = np.dtype(
         ("target", "f8"),
         ("extreme", "f8"),  # the best price of completed bars since entry
         ("locked", "f8"),
-        ("charges", "f8"),  # of its entries
+        ("charges", "f8"),  # of its entries, and of the parts that have left
         ("close", "f8"),  # its last close, with the bar's time and day
         ("time", "i8"),
         ("entry_time", "i8"),
@@ -91,6 +94,12 @@ POSITION = np.dtype(
         ("entries", "i2"),
         ("trailed", "u1"),  # the stop is where trailing put it
         ("last_fill", "f8"),  # the price of its last entry or add
+        ("steps", "f8", (EXIT_STEPS,)),  # the levels at which parts of it leave
+        ("taken", "i4"),  # steps so far
+        ("sold", "f8"),  # the quantity of the parts that have left
+        ("sold_value", "f8"),  # the sum of quantity x price of these
+        ("sold_gross", "f8"),  # their profit or loss before charges
+        ("delivered_on", "i4"),  # the day of the last depository charge of a part
         ("opened", "i4"),  # positions opened on `entry_day`
         ("cooling", "i4"),  # bars, with the current one, in which nothing is entered after an exit
     ]
@@ -271,9 +280,22 @@ class Plan(NamedTuple):
     add_rate: float = 0.0
     add_points: float = 0.0
     add_atr: float = 0.0
+    # Parts of a position that leave earlier. The distance of a level is ratio x the stop's + rate x
+    # price + points.
+    steps: int = 0
+    step_ratio: tuple[float, ...] = NO_STEPS
+    step_rate: tuple[float, ...] = NO_STEPS
+    step_points: tuple[float, ...] = NO_STEPS
+    step_percent: tuple[float, ...] = NO_STEPS  # of the quantity before the first step
+    step_moves_stop: tuple[int, ...] = (0, 0, 0)  # 1: to the average entry
 
 
-PLAN = np.dtype([(name, type(value)) for name, value in Plan()._asdict().items()])
+PLAN = np.dtype(
+    [
+        (name, type(value[0]), len(value)) if isinstance(value, tuple) else (name, type(value))
+        for name, value in Plan()._asdict().items()
+    ]
+)
 
 
 class Rules(NamedTuple):
@@ -345,6 +367,8 @@ REFUSAL = np.dtype(
 # One row: its bars' start, and equity at their close.
 CURVE = np.dtype([("time", "i8"), ("equity", "f8")])
 
+# A slot can take its steps and leave, enter, and take the steps of the new position and leave.
+FILLS_A_ROW: Final = 2 * EXIT_STEPS + 3
 NO_FILLS, NO_REFUSALS = np.empty(0, FILL), np.empty(0, REFUSAL)
 
 
@@ -353,7 +377,7 @@ class SimulationOutput(NamedTuple):
 
     trades: Array  # TRADE[at least 2 x slots]
     equity: NDArray[np.float64]  # [rows]
-    fills: Array = NO_FILLS  # FILL[at least 3 x slots]
+    fills: Array = NO_FILLS  # FILL[at least FILLS_A_ROW x slots]
     refusals: Array = NO_REFUSALS  # REFUSAL[at least 2 x slots]
 
 
@@ -428,7 +452,7 @@ def check_shapes(
         and market.volume.shape in ((0,), (bars,))
         and output.trades.size >= 2 * slots
         and output.equity.size == rows
-        and (output.fills.size == 0 or output.fills.size >= 3 * slots)
+        and (output.fills.size == 0 or output.fills.size >= FILLS_A_ROW * slots)
         and (output.refusals.size == 0 or output.refusals.size >= 2 * slots)
     )
     if not fits:

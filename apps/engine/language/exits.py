@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from apps.engine.language.conditions import AnyConditions, LogicalOperator
 from apps.engine.language.fields import (
@@ -18,7 +18,9 @@ from apps.engine.language.fields import (
     StrictModel,
     TimeOfDay,
     Whole,
+    at_most,
     incomplete,
+    refused,
 )
 
 
@@ -91,6 +93,49 @@ class AtrTarget(StrictModel):
     type: Literal["atr"]
     atrPeriod: AtrPeriod = 14
     atrMultiplier: Multiplier = 2.0
+
+
+StepTarget: TypeAlias = Annotated[
+    RiskRewardTarget | PercentageTarget | PointsTarget, Field(discriminator="type")
+]
+
+
+class Step(StrictModel):
+    """A part of a position that leaves earlier, as a limit order."""
+
+    at: StepTarget = Field(
+        description="The level, by its distance from the average entry price.",
+        examples=[{"type": "risk_reward", "ratio": 1}],
+    )
+    close: Annotated[float, Field(ge=1, le=99)] = Field(
+        description=(
+            "The percentage of the quantity before the first step that is closed, rounded down"
+            " to whole lots: 1 to 99, of all steps together less than 100."
+        ),
+        examples=[50],
+    )
+    moveStop: Maybe[Literal["entry"]] = Field(
+        None,
+        description=(
+            "`entry`: from the next candle on the stop is the average entry price, unless it is"
+            " tighter. Absent: the stop stays."
+        ),
+        examples=["entry"],
+    )
+
+
+MOST_STEPS: Final = 3
+
+
+def _leave_something(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    if not steps:
+        raise refused("must have at least 1 entry")
+    closed = sum(step.close for step in steps)
+    if closed >= 100:
+        raise refused(
+            f"close {closed:g} percent; together they must leave something: less than 100"
+        )
+    return steps
 
 
 class _Trail(StrictModel):
@@ -207,6 +252,21 @@ class ExitConditions(StrictModel):
             " default type is percentage."
         ),
         examples=[{"enabled": True, "type": "percentage", "percentage": 1}],
+    )
+    steps: Maybe[
+        Annotated[
+            tuple[Step, ...],
+            Field(strict=False, max_length=MOST_STEPS, json_schema_extra={"minItems": 1}),
+            at_most(MOST_STEPS),
+            AfterValidator(_leave_something),
+        ]
+    ] = Field(
+        None,
+        description=(
+            "Up to 3 parts of a position that leave earlier, in this order. What is left leaves"
+            " by the other exits. Absent: a position leaves whole."
+        ),
+        examples=[[{"at": {"type": "risk_reward", "ratio": 1}, "close": 50, "moveStop": "entry"}]],
     )
     squareOffTime: Maybe[TimeOfDay] = Field(
         None,

@@ -81,7 +81,8 @@ class PercentageDistance(_Distance):
 
     type: Literal["percentage"]
     percentage: Percentage = Field(
-        description="The distance in percent of the price of the last entry or add."
+        description="The distance in percent of the price of the last entry or add.",
+        examples=[0.5],
     )
 
 

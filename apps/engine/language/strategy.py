@@ -220,6 +220,7 @@ class Strategy(StrictModel):
         """The allowed settings that look like mistakes."""
         errors = (
             _low_reward(self),
+            *_idle_steps(self),
             _adds_against(self),
             _idle_square_off(self),
             *_idle_sides(self),
@@ -367,11 +368,18 @@ def _unmet_needs(steps: Mapping[str, object]) -> tuple[FieldError, ...]:
         ),
     }
     remedy = "set exitConditions.stopLoss or riskParameters.stopLoss"
-    return tuple(
-        FieldError("exitConditions.stopLoss", f"{setting} needs a stop loss: {remedy}.")
-        for setting, needs in needy.items()
-        if needs
-    )
+    messages = [
+        f"{setting} needs a stop loss: {remedy}." for setting, need in needy.items() if need
+    ]
+    exit_steps = _at(steps, "exitConditions", "steps")
+    if isinstance(exit_steps, list) and any(_is_risk_reward(step) for step in exit_steps):
+        needed = "exitConditions.stopLoss is needed by exitConditions.steps risk_reward"
+        messages.append(f"{needed}: {remedy}.")
+    return tuple(FieldError("exitConditions.stopLoss", message) for message in messages)
+
+
+def _is_risk_reward(step: object) -> bool:
+    return isinstance(step, Mapping) and _at(step, "at", "type") == "risk_reward"
 
 
 def _errors_of_operands(steps: Mapping[str, object]) -> Iterator[FieldError]:
@@ -564,11 +572,14 @@ def _distance(
     | PercentageTarget
     | PointsTarget
     | AtrTarget
+    | RiskRewardTarget
     | float
     | None,
 ) -> tuple[object, float] | None:
     """Return (kind, amount) of a stop or target; a bare number is percent."""
     match rule:
+        case RiskRewardTarget(ratio=ratio):
+            return "risk_reward", ratio
         case PercentageStop(percentage=percent) | PercentageTarget(percentage=percent):
             return "percentage", percent
         case PointsStop(points=points) | PointsTarget(points=points):
@@ -578,6 +589,17 @@ def _distance(
         case float():
             return "percentage", rule
     return None
+
+
+def _idle_steps(strategy: Strategy) -> Iterator[FieldError]:
+    """Warn of steps that are not nearer than a target of the same kind."""
+    exits = strategy.exitConditions
+    target = _distance(exits.takeProfit) or _distance(strategy.riskParameters.takeProfit)
+    for number, step in enumerate(exits.steps or ()):
+        reach = _distance(step.at)
+        if target and reach and reach[0] == target[0] and reach[1] >= target[1]:
+            message = "This step is at or beyond the target, which takes all before it."
+            yield FieldError(f"exitConditions.steps[{number}]", message)
 
 
 def _adds_against(strategy: Strategy) -> FieldError | None:

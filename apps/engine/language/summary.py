@@ -37,6 +37,7 @@ from apps.engine.language.exits import (
     PointsTarget,
     PointsTrail,
     RiskRewardTarget,
+    Step,
     StopLoss,
     TakeProfit,
     TrailingStop,
@@ -288,6 +289,8 @@ def _exits(exits: ExitConditions) -> Pairs:
         yield "conditions", "No condition closes a position."
     yield "stopLoss", _stop(exits.stopLoss)
     yield "takeProfit", _target(exits.takeProfit)
+    for step in exits.steps or ():
+        yield "steps", _step(step)
     yield "trailingStop", _trail(exits.trailingStop)
     if exits.squareOffTime is None:
         text = (
@@ -436,6 +439,18 @@ def _target(target: TakeProfit | None) -> str:
         case AtrTarget():
             distance = _average_ranges(target.atrMultiplier, target.atrPeriod)
     return f"The target stands {distance} from the average entry price."
+
+
+def _step(step: Step) -> str:
+    match step.at:
+        case RiskRewardTarget():
+            level = f"{_number(step.at.ratio)} times the risk"
+        case PercentageTarget():
+            level = f"{_percent(step.at.percentage)} from the average entry price"
+        case PointsTarget():
+            level = f"{_rupees(step.at.points)} from the average entry price"
+    moves = ", and the stop goes to the entry" if step.moveStop else ""
+    return f"At {level} {_percent(step.close)} of the position is closed{moves}."
 
 
 def _trail(trail: TrailingStop | None) -> str:

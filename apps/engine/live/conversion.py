@@ -18,7 +18,16 @@ from apps.engine.kernel.records import Array, Plan, State
 from apps.engine.live.rows import OPEN_COLUMN, BarSnapshot
 
 # The fields of a POSITION and of an ORDER record that are in rupees of a share's price.
-_POSITION_PRICES: Final = ("average", "stop", "target", "extreme", "close", "last_fill", "atr")
+_POSITION_PRICES: Final = (
+    "average",
+    "stop",
+    "target",
+    "extreme",
+    "close",
+    "last_fill",
+    "steps",
+    "atr",
+)
 _ORDER_PRICES: Final = ("price", "atr")
 
 
@@ -51,7 +60,7 @@ def convert(
     """Turn each share of a symbol into `ratio` shares at prices divided by it.
 
     A fraction that is left over is settled at the open of the row, or at the last close where the
-    symbol has no bar in it, for longs and shorts alike. Stop, target and the price of a pending
+    symbol has no bar in it, for longs and shorts alike. Levels and the price of a pending
     order are rounded to the tick again (rules 3 and 12). `contracts` are CONTRACT records.
     """
     fractions, too_few = [], []
@@ -73,6 +82,7 @@ def convert(
             exact = Fraction(held) * ratio
             whole = floor(exact)
             position["quantity"] = whole
+            position["sold"] *= float(ratio)
             if whole != exact:
                 locked = float(position["locked"])
                 position["locked"] = locked * float(whole / exact)
@@ -92,11 +102,12 @@ def _mark_at_open(position: Any, row: BarSnapshot, slot: int, ratio: Fraction) -
 
 
 def _round_levels(position: Any, order: Any, plan: Plan, tick: float) -> None:
-    """Round as when the levels were set: stops and targets away from the entry, a limit in the
-    run's favour, a stop order away.
+    """Round as when the levels were set: stops, steps and targets away from the entry, a limit in
+    the run's favour, a stop order away.
     """
     long = position["side"] > 0
     position["stop"] = (tick_down if long else tick_up)(position["stop"], tick)
-    position["target"] = (tick_up if long else tick_down)(position["target"], tick)
+    for name in ("target", "steps"):
+        position[name] = (tick_up if long else tick_down)(position[name], tick)
     up = bool(order["pending"] & ENTER_LONG) != (plan.order_by == AT_LIMIT)
     order["price"] = (tick_up if up else tick_down)(order["price"], tick)

@@ -16,6 +16,7 @@ import numpy as np
 from apps.engine.kernel import codes, kernel
 from apps.engine.kernel.records import (
     FILL,
+    FILLS_A_ROW,
     LAST_CLOSE,
     NO_FILLS,
     NO_REFUSALS,
@@ -130,7 +131,7 @@ class _StepOutput:
         self.buffers = SimulationOutput(
             np.empty(2 * symbols, TRADE),
             np.empty(1),
-            np.empty(3 * symbols, FILL),
+            np.empty(FILLS_A_ROW * symbols, FILL),
             np.empty(3 * symbols, REFUSAL),
         )
         self.trades, self.fills, self.refusals = _NO_TRADES, NO_FILLS, NO_REFUSALS

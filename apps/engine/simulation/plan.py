@@ -22,6 +22,7 @@ from apps.engine.kernel.codes import (
 )
 from apps.engine.kernel.records import (
     CONTRACT,
+    EXIT_STEPS,
     LAST_CLOSE,
     RATE,
     Array,
@@ -40,6 +41,7 @@ from apps.engine.language.exits import (
     PointsTarget,
     PointsTrail,
     RiskRewardTarget,
+    Step,
     StopLoss,
     TakeProfit,
     TrailingStop,
@@ -168,6 +170,7 @@ def plan_of(strategy: Strategy) -> Plan:
     plan = _with_adds(_with_size(plan, sizing), sizing.pyramiding)
     plan = _with_stop(plan, exits.stopLoss, risk.stopLoss)
     plan = _with_target(plan, exits.takeProfit, risk.takeProfit)
+    plan = _with_steps(plan, exits.steps or ())
     return _with_trail(plan, exits.trailingStop)
 
 
@@ -226,6 +229,22 @@ def _with_target(plan: Plan, target: TakeProfit | None, percent: float | None) -
         case AtrTarget(atrMultiplier=multiple):
             return plan._replace(target_atr=multiple)
     return plan._replace(target_rate=(percent or 0.0) / 100)
+
+
+def _with_steps(plan: Plan, steps: Sequence[Step]) -> Plan:
+    """Return the plan with its steps; the numbers of absent ones are 0."""
+    padded = (*steps, *[None] * (EXIT_STEPS - len(steps)))
+    levels = [None if step is None else step.at for step in padded]
+    return plan._replace(
+        steps=len(steps),
+        step_ratio=tuple(at.ratio if isinstance(at, RiskRewardTarget) else 0.0 for at in levels),
+        step_rate=tuple(
+            at.percentage / 100 if isinstance(at, PercentageTarget) else 0.0 for at in levels
+        ),
+        step_points=tuple(at.points if isinstance(at, PointsTarget) else 0.0 for at in levels),
+        step_percent=tuple(step.close if step else 0.0 for step in padded),
+        step_moves_stop=tuple(int(bool(step and step.moveStop)) for step in padded),
+    )
 
 
 def _with_trail(plan: Plan, trail: TrailingStop | None) -> Plan:

@@ -16,6 +16,7 @@ from apps.engine.kernel.codes import AT_LIMIT, BY_EXPIRY, RUINED, RUNNING
 from apps.engine.kernel.reasons import CHARGE_KINDS, REDUCTIONS, REJECTIONS, WAITS
 from apps.engine.kernel.records import (
     FILL,
+    FILLS_A_ROW,
     NO_FILLS,
     NO_SAMPLING,
     PLAN,
@@ -151,7 +152,8 @@ def simulate_plan(
     row_range = RowRange(first, end, market.time[first:end])
     buffers = buffers_for(market, [row_range])
     if keep_fills:
-        buffers = buffers._replace(fills=np.empty(len(buffers.trades) * 2, FILL))
+        fills = FILLS_A_ROW * market.symbols + 2 * TRADES_AT_A_TIME
+        buffers = buffers._replace(fills=np.empty(fills, FILL))
     return simulate_plans(
         [plan],
         traded,

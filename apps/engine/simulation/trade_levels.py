@@ -15,7 +15,15 @@ from numpy.typing import NDArray
 
 from apps.engine.candles.candles import Candles, ist_day
 from apps.engine.kernel import prices
-from apps.engine.kernel.codes import AT_LIMIT, AT_MARKET, STOP, TARGET, TRAIL
+from apps.engine.kernel.codes import (
+    AT_LIMIT,
+    AT_MARKET,
+    LOCKED_DOWN,
+    LOCKED_UP,
+    STOP,
+    TARGET,
+    TRAIL,
+)
 from apps.engine.kernel.records import RANGES, Array, Plan
 from apps.engine.language.conditions import Side
 from apps.engine.language.strategy import Strategy
@@ -33,7 +41,7 @@ SIDES_BY_SIGN: Final[dict[Side, float]] = {"long": 1.0, "short": -1.0}
 class HeldPosition(NamedTuple):
     """A position without adds: its plan, contract and candles; long (1) or short (-1); the index of
     its entry bar and its price; the average true ranges of its signal, f8[RANGES], 0 for unused
-    ones.
+    ones; the bars in which nobody trades against its exit (rule 22).
     """
 
     plan: Plan
@@ -43,10 +51,13 @@ class HeldPosition(NamedTuple):
     entry: int
     price: float
     ranges: Floats
+    locked: NDArray[np.intp] = np.empty(0, np.intp)
 
 
 class Levels(NamedTuple):
-    """Levels in rupees; NaN if missing. `trailed` replaces `stop` once it is tighter."""
+    """Levels in rupees; NaN if missing. `stop` is where a step has moved it. `trailed` replaces it
+    once it is tighter.
+    """
 
     stop: float
     trailed: float
@@ -69,7 +80,10 @@ def levels_of(
     known_ranges = atr_columns(required_inputs(strategy), symbol_series.bars, entry - 1, entry)
     ranges = np.nan_to_num(known_ranges[0]) if len(known_ranges) else np.zeros(RANGES)
     side, price = float(trade["side"]), float(trade["entry_price"])
-    return levels_at(HeldPosition(plan, contract, used, side, entry, price, ranges), bar)
+    lock = LOCKED_DOWN if side > 0 else LOCKED_UP
+    flags, before = symbol_series.flags, len(used) - len(symbol_series.candles)
+    locked = before + np.flatnonzero(flags & lock)
+    return levels_at(HeldPosition(plan, contract, used, side, entry, price, ranges, locked), bar)
 
 
 def levels_at(p: HeldPosition, bar: int) -> Levels:
@@ -84,9 +98,32 @@ def levels_at(p: HeldPosition, bar: int) -> Levels:
     reach = prices.target_distance(p.price, distance, float(p.ranges[TARGET]), plan)
     if reach > 0:
         target = float(_rounded(p.price + p.side * reach, p.side, ticks)[0])
+    if _has_moved_stop(p, bar, distance, target):
+        moved = float(_rounded(p.price, -p.side, ticks)[0])
+        stop = stop if (stop - moved) * p.side > 0 else moved
     trails = plan.trail_rate > 0 or plan.trail_points > 0 or plan.trail_atr > 0
     trailed = _trailed(p, bar) if trails else NONE
     return Levels(stop, NONE if (stop - trailed) * p.side >= 0 else trailed, target)
+
+
+def _has_moved_stop(p: HeldPosition, bar: int, stop_distance: float, target: float) -> bool:
+    """Return whether a step of an earlier bar has moved the stop (rule 3)."""
+    plan, ticks = p.plan, _ticks(p, p.entry, p.entry + 1)
+    best = (p.candles.high if p.side > 0 else p.candles.low)[p.entry : bar].copy()
+    if len(best) and _filled_inside(p):
+        best[0] = p.candles.close[p.entry]
+    best[p.locked[(p.locked >= p.entry) & (p.locked < bar)] - p.entry] = NONE
+    farthest = -math.inf
+    for step in range(plan.steps):
+        reach = prices.step_distance(p.price, stop_distance, step, plan)
+        level = float(_rounded(p.price + p.side * reach, p.side, ticks)[0])
+        farthest = max(farthest, level * p.side)
+        is_first = not farthest >= target * p.side
+        if not is_first or not (best * p.side >= farthest).any():
+            return False
+        if plan.step_moves_stop[step]:
+            return True
+    return False
 
 
 def _trailed(p: HeldPosition, bar: int) -> float:

@@ -6,7 +6,6 @@ It has its trades, its curve and its counts of rejected signals by reason.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from math import nan
 from typing import NamedTuple
 
 import numpy as np
@@ -51,12 +50,7 @@ UNCERTAIN = "not_traded"
 """One of the reasons that the result counted, and it does not say which."""
 OUTCOMES = (*CERTAIN, UNCERTAIN)
 
-_AT_AN_OPEN = frozenset(
-    {"opposite_signal", "signal", "max_holding", "daily_loss_limit", "daily_profit_limit"}
-)
-"""Why a position is closed before the entries of the same row are looked at (rule 2)."""
 SQUARES_OFF = AFTER_SQUARE_OFF | LAST_OF_SESSION
-_STOPS = frozenset({"stop_loss", "trailing_stop"})
 
 
 class StoredResult(NamedTuple):
@@ -88,8 +82,8 @@ class StoredResult(NamedTuple):
 
 class SignalBar(NamedTuple):
     """The bar of a signal: the index of its symbol, its start, its flags, the start of its symbol's
-    next bar (None without one), the flags of that one, its open, the sides with an order that it
-    reaches, and the starts of all bars of its symbol.
+    next bar (None without one), the flags of that one, the sides with an order that it reaches, and
+    the starts of all bars of its symbol.
     """
 
     symbol: int
@@ -97,14 +91,13 @@ class SignalBar(NamedTuple):
     flag: int
     next_time: int | None
     next_flag: int
-    next_open: float
     reached: Set[Side]
     times: NDArray[np.int64]
 
     @classmethod
     def of(cls, at_bar: StrategyAtBar, symbol: int) -> SignalBar:
         series = at_bar.series
-        time, opens, flags = series.candles.time, series.candles.open, series.flags
+        time, flags = series.candles.time, series.flags
         number = at_bar.bar - (len(series.used) - len(series.candles))
         after = number + 1
         return cls(
@@ -113,7 +106,6 @@ class SignalBar(NamedTuple):
             int(flags[number]) if len(flags) else 0,
             int(time[after]) if after < len(time) else None,
             int(flags[after]) if after < len(flags) else 0,
-            float(opens[after]) if after < len(opens) else nan,
             at_bar.orders_reached,
             time,
         )
@@ -271,7 +263,7 @@ def _held(
     """Return the trade that was still open when the next bar's entries were examined or, if an
     opposite signal is ignored, at its signal.
     """
-    early = (trades["exit_time"] == next_time) & _at_the_open(strategy, trades, bar)
+    early = (trades["exit_time"] == next_time) & _at_the_open(trades, bar)
     ignored = _is_opposite(trades, side) & (not strategy.exits_on_opposite_signal)
     return _first(_held_at_close(trades, bar) & (ignored | ~early))
 
@@ -310,16 +302,15 @@ def _is_opposite(trades: Array, side: Side) -> NDArray[np.bool_]:
     return np.asarray(trades["side"] < 0 if side == "long" else trades["side"] > 0)
 
 
-def _at_the_open(strategy: Strategy, trades: Array, bar: SignalBar) -> NDArray[np.bool_]:
-    """Return a mask: of the trades closed in the next bar, the ones closed at its open."""
-    slippage = strategy.executionSettings.slippage / 100
-    stopped = trades["exit_price"] == bar.next_open * (1 - trades["side"] * slippage)
-    gained = trades["exit_price"] == bar.next_open  # no limit slips
-    matches = _left_for(_AT_AN_OPEN, trades)
-    matches |= (_left_for(_STOPS, trades) & stopped) | (_left_for({"take_profit"}, trades) & gained)
-    if bar.next_flag & AFTER_SQUARE_OFF:
-        matches |= _left_for({"square_off"}, trades)
-    return matches
+def _at_the_open(trades: Array, bar: SignalBar) -> NDArray[np.bool_]:
+    """Return a mask of the trades that were closed at the open of their last bar: they did not live
+    through it.
+    """
+    entry, leave = (
+        np.searchsorted(bar.times, np.ascontiguousarray(trades[name]))
+        for name in ("entry_time", "exit_time")
+    )
+    return np.asarray(trades["bars"] == leave - entry)
 
 
 def _left_for(reasons: Set[str], trades: Array) -> NDArray[np.bool_]:

@@ -11,6 +11,7 @@ from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
 from hashlib import sha256
+from math import floor
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -36,7 +37,14 @@ LONG_EXITS: Final = SignalBits.CLOSE_LONG | SignalBits.EXIT_LONG
 SHORT_EXITS: Final = SignalBits.CLOSE_SHORT | SignalBits.EXIT_SHORT
 # Exits at a level: the field of the position that holds the level, and the order type.
 LEVEL_FIELDS: Final = {"stop_loss": "stop", "trailing_stop": "stop", "take_profit": "target"}
-EXIT_TYPES: Final = {"stop_loss": "stop", "trailing_stop": "stop", "take_profit": "limit"}
+EXIT_TYPES: Final = {
+    "stop_loss": "stop",
+    "trailing_stop": "stop",
+    "take_profit": "limit",
+    "step": "limit",
+}
+# The reason of an exit that closes a part of a position.
+STEP: Final = "step"
 
 
 class OrderSlot(StrEnum):
@@ -46,6 +54,12 @@ class OrderSlot(StrEnum):
     EXIT = "exit"  # pending from the bar's close on
     HELD = "held"  # closes the position from before the bar
     OPENED = "opened"  # closes a position that the bar itself opened
+    HELD_STEP_1 = "held step 1"  # closes a part of the first, or of the second
+    HELD_STEP_2 = "held step 2"
+    HELD_STEP_3 = "held step 3"
+    OPENED_STEP_1 = "opened step 1"
+    OPENED_STEP_2 = "opened step 2"
+    OPENED_STEP_3 = "opened step 3"
     EXPIRY = "expiry"  # settles a contract
 
 
@@ -66,8 +80,13 @@ class Execution:
     # Only of exits.
     reason: str = ""
     gross: Decimal = ZERO  # profit or loss before charges
-    level: float | None = None  # price of the stop or target that was reached
+    level: float | None = None  # price of the stop, step or target that was reached
     was_held: bool = False  # whether it closes a position from before the row
+
+    @property
+    def closes(self) -> bool:
+        """Whether it closes a position, and not only a part of it."""
+        return self.intent is Intent.EXIT and self.reason != STEP
 
     @property
     def charges(self) -> Decimal:
@@ -82,6 +101,7 @@ class RejectedSignal:
     side: str
     reason: str
     held_since: int
+    by_distance: bool = False  # an add by distance, without a signal
 
 
 @dataclass(slots=True)
@@ -162,16 +182,20 @@ def _interpret_fills(outcome: StepOutcome) -> None:
     before, after = step.before.positions, step.state.positions
     held = set(np.flatnonzero(before["side"]).tolist())
     locked = {index: float(before[index]["locked"]) for index in held}
+    parts = {index: _Parts(before[index]) for index in held}
     last_fills = {int(fill["symbol"]): number for number, fill in enumerate(step.fills)}
-    trades = iter(step.trades)
+    trades = _trades_by_fill(step)
     for number, fill in enumerate(step.fills):
         index = int(fill["symbol"])
         is_last, is_entry = last_fills[index] == number, fill["reason"] == OPENED
+        is_step = EXIT_REASONS[fill["reason"]] == STEP
         locked_before = locked_after = locked.get(index, 0.0)
-        if not is_entry:
+        if not is_entry and not is_step:
             locked_after = 0.0
         elif is_last:
             locked_after = float(after[index]["locked"])
+        elif is_step:
+            locked_after -= locked_before * float(fill["quantity"]) / parts[index].quantity
         else:
             locked_after += _locked_by(step, fill)
         locked[index] = locked_after
@@ -186,22 +210,100 @@ def _interpret_fills(outcome: StepOutcome) -> None:
             locked=rupees(locked_after) - rupees(locked_before),
             held_since=int(before[index]["time"]),
         )
-        if not is_entry:
+        was_held = index in held
+        if is_entry:
+            parts.setdefault(index, _Parts()).quantity += float(fill["quantity"])
+        elif is_step:
+            closing = trades.get(_closing_fill(step, number))
+            position = after[index] if closing is None else closing
+            execution = _part(execution, step, fill, position, parts[index], was_held=was_held)
+        else:
             position = (after if is_last else before)[index]
-            execution = _exit(execution, fill, next(trades), position, was_held=index in held)
+            gross = rupees(float(trades[number]["gross"])) - rupees(parts.pop(index).gross)
+            execution = _exit(execution, fill, position, gross, was_held=was_held)
             held.discard(index)
         outcome.executions.append(execution)
+
+
+class _Parts:
+    """The quantity of a position that is left, the profit or loss of the parts that have left it,
+    and the steps taken.
+    """
+
+    def __init__(self, position: EngineRecord | None = None) -> None:
+        self.quantity = self.gross = 0.0
+        self.taken = 0
+        if position is not None:
+            self.quantity = float(position["quantity"])
+            self.gross, self.taken = float(position["sold_gross"]), int(position["taken"])
+
+
+def _trades_by_fill(step: BarStep) -> dict[int, EngineRecord]:
+    """Return the trades, keyed by the number of the fill that closed each."""
+    parts = {EXIT_REASONS.index(STEP), OPENED}
+    closing = [number for number, fill in enumerate(step.fills) if fill["reason"] not in parts]
+    return dict(zip(closing, step.trades, strict=True))
+
+
+def _closing_fill(step: BarStep, number: int) -> int:
+    """Return the number of the fill that closes the position of a fill; -1 if it stays open."""
+    symbol, parts = step.fills[number]["symbol"], {EXIT_REASONS.index(STEP), OPENED}
+    later = range(number + 1, len(step.fills))
+    return next(
+        (
+            other
+            for other in later
+            if step.fills[other]["symbol"] == symbol and step.fills[other]["reason"] not in parts
+        ),
+        -1,
+    )
+
+
+def _part(
+    execution: Execution,
+    step: BarStep,
+    fill: EngineRecord,
+    position: EngineRecord,
+    parts: _Parts,
+    *,
+    was_held: bool,
+) -> Execution:
+    """Return the execution as the exit of a part; `position` is its POSITION record if it is still
+    open, else its TRADE record.
+    """
+    is_open = "average" in position.dtype.names
+    average = float(position["average" if is_open else "entry_price"])
+    whole = float(position["quantity"]) + (float(position["sold"]) if is_open else 0.0)
+    terms = step.contracts[int(fill["symbol"])].on(int(ist_day(np.array([fill["time"]]))[0]))
+    quantity, price_ = float(fill["quantity"]), float(fill["price"])
+    before = parts.gross
+    parts.gross += -float(fill["side"]) * quantity * terms.multiplier * (price_ - average)
+    parts.quantity -= quantity
+    exits = step.strategy.exitConditions.steps or ()
+    sizes = [floor(whole / terms.lot * part.close / 100 + 1e-9) * terms.lot for part in exits]
+    number = next(n for n in range(parts.taken, len(sizes)) if sizes[n] == quantity)
+    parts.taken = number + 1
+    kind = "held" if was_held else "opened"
+    return replace(
+        execution,
+        intent=Intent.EXIT,
+        slot=OrderSlot(f"{kind} step {number + 1}"),
+        reason=STEP,
+        gross=rupees(parts.gross) - rupees(before),
+        level=price_,
+        was_held=was_held,
+    )
 
 
 def _exit(
     execution: Execution,
     fill: EngineRecord,
-    trade: EngineRecord,
     position: EngineRecord,
+    gross: Decimal,
     *,
     was_held: bool,
 ) -> Execution:
-    """Return the execution as the exit of the trade; `position` has the levels at the fill."""
+    """Return the execution as the exit of a position; `position` has the levels at the fill."""
     reason = EXIT_REASONS[fill["reason"]]
     slot = OrderSlot.HELD if was_held else OrderSlot.OPENED
     return replace(
@@ -209,7 +311,7 @@ def _exit(
         intent=Intent.EXIT,
         slot=OrderSlot.EXPIRY if reason == EXPIRED else slot,
         reason=reason,
-        gross=rupees(float(trade["gross"])),
+        gross=gross,
         level=float(position[LEVEL_FIELDS[reason]]) if reason in LEVEL_FIELDS else None,
         was_held=was_held,
     )
@@ -249,8 +351,9 @@ def _interpret_rejections(outcome: StepOutcome) -> None:
             ]
         held_since = int(step.before.positions[index]["time"])
         sides = _waiting_sides(step.before, index)
+        adds = bool(step.before.orders[index, 0]["pending"] & SignalBits.ADD)
         outcome.rejected += [
-            RejectedSignal(symbol, side, reason, held_since)
+            RejectedSignal(symbol, side, reason, held_since, adds)
             for reason, side in zip(reasons, sides, strict=False)
         ]
 

@@ -128,7 +128,9 @@ class _StepOrders:
 
     def _fill(self, execution: Execution) -> None:
         is_exit = execution.intent is Intent.EXIT
-        order = self._pending.pop((execution.symbol, is_exit), None)
+        order = None
+        if not is_exit or execution.closes:
+            order = self._pending.pop((execution.symbol, is_exit), None)
         if order is None:
             order = new_order(
                 self._outcome.step,

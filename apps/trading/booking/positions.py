@@ -7,7 +7,7 @@ from math import isnan
 import numpy as np
 
 from apps.core.times import moment
-from apps.trading.booking.interpret import Execution, StepOutcome
+from apps.trading.booking.interpret import StepOutcome
 from apps.trading.models import Intent, Position, queries
 from apps.trading.models.money import price
 from apps.trading.models.queries import execute_columns
@@ -52,13 +52,9 @@ def book_positions(outcomes: Sequence[StepOutcome]) -> ByPosition:
 
 def _closed_positions(outcome: StepOutcome) -> Iterator[tuple[object, ...]]:
     """Yield the positions from before the step that are closed."""
-    for execution in _exits(outcome):
-        if execution.was_held:
+    for execution in outcome.executions:
+        if execution.closes and execution.was_held:
             yield outcome.step.run.pk, execution.symbol, moment(execution.time), execution.price
-
-
-def _exits(outcome: StepOutcome) -> Iterator[Execution]:
-    return (execution for execution in outcome.executions if execution.intent is Intent.EXIT)
 
 
 def _brief_positions(outcome: StepOutcome) -> Iterator[Position]:
@@ -68,13 +64,19 @@ def _brief_positions(outcome: StepOutcome) -> Iterator[Position]:
         for execution in outcome.executions
         if execution.intent is Intent.ENTRY
     }
-    for execution in _exits(outcome):
-        if not execution.was_held:
+    exits = [
+        execution
+        for execution in outcome.executions
+        if execution.intent is Intent.EXIT and not execution.was_held
+    ]
+    for execution in exits:
+        if execution.closes:
             entry = entries[execution.symbol]
+            quantity = sum(part.quantity for part in exits if part.symbol == execution.symbol)
             yield Position(
                 run=outcome.step.run,
                 symbol=execution.symbol,
-                quantity=execution.quantity if execution.side == "sell" else -execution.quantity,
+                quantity=quantity if execution.side == "sell" else -quantity,
                 entry_price=price(entry.price),
                 mark=price(execution.price),
                 opened_at=moment(entry.time),

@@ -189,27 +189,27 @@ def _trades(outcomes: Sequence[StepOutcome], fractions: ByPosition) -> Iterator[
     """Yield the trades, including the results of fractions that were settled before."""
     for outcome in outcomes:
         step = outcome.step
-        exits = (fill for fill in outcome.executions if fill.intent is Intent.EXIT)
+        exits = (execution for execution in outcome.executions if execution.closes)
         for trade, execution in zip(step.trades, exits, strict=True):
             settled = ZERO
             if execution.was_held:
                 settled = fractions.get((step.run.pk, execution.symbol), ZERO)
             net = float(trade["gross"] - trade["charges"]) + float(settled)
-            charges = rupees(float(trade["charges"]))
+            gross, charges = (rupees(float(trade[name])) for name in ("gross", "charges"))
             yield Trade(
                 run=step.run,
                 algorithm_id=step.run.algorithm_id,
                 symbol=execution.symbol,
                 side="long" if trade["side"] > 0 else "short",
-                quantity=execution.quantity,
+                quantity=round(float(trade["quantity"])),
                 entry_time=moment(int(trade["entry_time"])),
                 entry_price=price(float(trade["entry_price"])),
                 exit_time=moment(int(trade["exit_time"])),
                 exit_price=price(float(trade["exit_price"])),
                 exit_reason=execution.reason,
-                gross_profit=execution.gross + settled,
+                gross_profit=gross + settled,
                 charges=charges,
-                profit=execution.gross + settled - charges,
+                profit=gross + settled - charges,
                 return_percentage=net / float(trade["value"]) * 100,
                 bars=int(trade["bars"]),
             )

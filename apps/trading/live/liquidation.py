@@ -23,6 +23,7 @@ from apps.engine.candles import ist_day
 from apps.engine.language import Strategy, parse, with_stand_ins
 from apps.engine.live import ContractTerms, State, close_at_last, first_state, load_state, plan_of
 from apps.market.services import market_time
+from apps.trading.booking.interpret import STEP
 from apps.trading.booking.record import book_steps
 from apps.trading.booking.step_result import BarStep
 from apps.trading.live.contract_terms import contract_terms_for
@@ -160,8 +161,7 @@ def _rebuilt(
     day = int(ist_day(np.array([time]))[0])
     for symbol, held in positions.items():
         slot = symbols.index(symbol)
-        _fill_position(rebuilt.positions[slot], held, state)
-        rebuilt.positions[slot]["contract"] = terms.units[slot]
+        _fill_position(rebuilt.positions[slot], held, state, terms.units[slot])
         rebuilt.positions[slot]["time"], rebuilt.positions[slot]["day"] = time, day
         rebuilt.account["cash"] -= rebuilt.positions[slot]["locked"]
     session = SessionStart.objects.filter(run=run, day=day_in_india(time)).first()
@@ -170,7 +170,8 @@ def _rebuilt(
     return rebuilt
 
 
-def _fill_position(record: Any, held: Position, state: RunState) -> None:
+def _fill_position(record: Any, held: Position, state: RunState, terms: Any) -> None:
+    record["contract"] = terms
     entries = Fill.objects.filter(
         order__run=held.run_id,
         order__symbol=held.symbol,
@@ -186,7 +187,18 @@ def _fill_position(record: Any, held: Position, state: RunState) -> None:
     record["stop"] = np.nan if held.stop is None else held.stop
     record["target"] = np.nan if held.target is None else held.target
     record["locked"] = locked.aggregate(total=Sum("amount"))["total"] or 0
-    record["charges"] = entries.aggregate(total=Sum("charges"))["total"] or 0
+    parts = Fill.objects.filter(
+        order__run=held.run_id,
+        order__symbol=held.symbol,
+        order__reason=STEP,
+        at__gte=held.opened_at,
+    )
+    for fill in parts:
+        gross = record["side"] * fill.quantity * terms["multiplier"]
+        record["sold"] += fill.quantity
+        record["sold_value"] += fill.quantity * float(fill.price)
+        record["sold_gross"] += gross * (float(fill.price) - record["average"])
+    record["charges"] = sum(fill.charges for fill in (*entries, *parts))
     record["entries"] = entries.count()
     record["entry_time"], record["entry_day"] = opened, ist_day(np.array([opened]))[0]
     record["bars"] = BarRow.objects.filter(stream=state.stream, time__gt=opened).count()

@@ -270,7 +270,10 @@ def drawn_to_renew(rng: random.Random, timeframe: str) -> dict[str, Any]:
         }
         for side in sides
     ]
-    pyramiding = {"enabled": rng.random() < 0.3, "maxEntries": 2}
+    pyramiding: dict[str, Any] = {"enabled": rng.random() < 0.3, "maxEntries": 2}
+    if rng.random() < 0.2:
+        pyramiding["distance"] = {"direction": "favour", "type": "percentage", "percentage": 0.2}
+    steps = [{"at": {"type": "percentage", "percentage": 0.3}, "close": 50, "moveStop": "entry"}]
     return crossing_steps(
         rng.choice([SYMBOLS, SYMBOLS[:1], SYMBOLS[1:]]),
         timeframe,
@@ -282,6 +285,7 @@ def drawn_to_renew(rng: random.Random, timeframe: str) -> dict[str, Any]:
         },
         exitConditions={
             "stopLoss": {"type": "percentage", "percentage": rng.choice([1, 3, 12])},
+            **({"steps": steps} if rng.random() < 0.3 else {}),
             "maxHoldingCandles": rng.randint(1, 6),
             "exitOnOppositeSignal": rng.random() < 0.5,
         },

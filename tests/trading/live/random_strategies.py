@@ -142,6 +142,11 @@ def _exits(rng: random.Random, timeframe: str) -> dict[str, Any]:
     if rng.random() < 0.4:
         exits["trailingStop"] = {"enabled": True, "type": "percentage", "percentage": 0.5}
     if rng.random() < 0.3:
+        exits["steps"] = [
+            {"at": {"type": "risk_reward", "ratio": 0.5}, "close": 40, "moveStop": "entry"},
+            {"at": {"type": "percentage", "percentage": 0.6}, "close": 20},
+        ]
+    if rng.random() < 0.3:
         exits["maxHoldingCandles"] = rng.randint(3, 30)
     if rng.random() < 0.3:
         exits["conditions"] = [_condition(rng, timeframe)]

@@ -187,10 +187,13 @@ class _SessionReplay:
     def _settle_entries(self, outcome: StepOutcome) -> None:
         """Record the outcome of the entries that waited."""
         for rejected in outcome.rejected:
+            if rejected.by_distance:
+                continue
             late = SignalKey(rejected.held_since, rejected.symbol, "entry", rejected.side)
             self._settle(late, SignalOutcome(False, rejected.reason))
         for execution in outcome.executions:
-            if execution.intent is not Intent.EXIT:
+            by_signal = outcome.step.strategy.positionSizing.pyramiding.distance is None
+            if execution.intent is Intent.ENTRY or (execution.intent is Intent.ADD and by_signal):
                 side, since = POSITION_SIDES[execution.side], execution.held_since
                 late = SignalKey(since, execution.symbol, "entry", side)
                 self._settle(late, SignalOutcome(True, ""))
