@@ -15,6 +15,7 @@ Marks are:
   `delivery` (the contract is delivered after that session);
 - `upper` and `lower`: the price is locked (rule 22);
 - `margin 500`: the money that a sold unit locks beside its value;
+- `levels stop 98 target 104 trail 99 share 0.5`: what operands say at the close, some of them;
 - `atr 1` or `atr 1,2,3,4`: all ranges, or those of size, stop, target and trail;
 - requests from outside before the bar: `kill_switch` or `stale_data` (it blocks entries), `let`
   (it unblocks them), `stop` (it closes positions) and `expire`.
@@ -82,6 +83,7 @@ class Line:
     margin: float = 0.0
     volume: float = 0.0
     atr: tuple[float, ...] = (0.0,) * r.RANGES
+    levels: tuple[float, ...] = (np.nan,) * r.LEVELS
 
 
 @dataclass
@@ -146,7 +148,9 @@ def _read(table: str) -> list[Line]:
 def _mark(line: Line, marks: list[str]) -> None:
     while marks:
         mark = marks.pop(0)
-        if mark == "atr":
+        if mark == "levels":
+            line.levels = _levels(marks)
+        elif mark == "atr":
             atr = tuple(map(float, marks.pop(0).split(",")))
             line.atr = atr * r.RANGES if len(atr) == 1 else (*atr, 0.0)
         elif mark == "volume":
@@ -159,6 +163,22 @@ def _mark(line: Line, marks: list[str]) -> None:
             line.flag |= FLAGS[mark]
         else:
             line.signal |= SIGNALS[mark]
+
+
+def _levels(marks: list[str]) -> tuple[float, ...]:
+    """Return the levels at the head of the marks, equal for both sides, and remove them."""
+    columns = {
+        "stop": (c.STOP_LEVEL, c.STOP_LEVEL + 1),
+        "target": (c.TARGET_LEVEL, c.TARGET_LEVEL + 1),
+        "trail": (c.TRAIL_LEVEL, c.TRAIL_LEVEL + 1),
+        "share": (c.SHARE,),
+    }
+    levels = [np.nan] * r.LEVELS
+    while marks and marks[0] in columns:
+        name, value = marks.pop(0), float(marks.pop(0))
+        for column in columns[name]:
+            levels[column] = value
+    return tuple(levels)
 
 
 def _market(lines: list[list[Line]], squaring: bool) -> tuple[r.MarketRows, NDArray[np.uint8]]:
@@ -179,6 +199,7 @@ def _market(lines: list[list[Line]], squaring: bool) -> tuple[r.MarketRows, NDAr
         np.array([line.flag for _, line in flat] if squaring else [], np.uint8),
         np.array([line.margin for _, line in flat] if any(line.margin for _, line in flat) else []),
         np.array([line.volume for _, line in flat]),
+        np.array([line.levels for _, line in flat]),
     )
     return market, signals
 

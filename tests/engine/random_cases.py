@@ -99,6 +99,8 @@ def random_case(
     plan = plan._replace(squares_off=squaring, within_session=bool(within))
     if rng.random() < 0.5:
         plan = _with_limits(plan, rng)
+    if rng.random() < 0.3:
+        plan, market = _with_levels(plan, market, rng)
     return Case(market, signals, plan, contracts, RATES, cash, outside)
 
 
@@ -168,10 +170,18 @@ def sparse_case(rng: np.random.Generator, market: r.MarketRows | None = None) ->
         max_holding=int(one_of(0, 0, 0, 700)),
         reverse=bool(rng.integers(0, 2)),
         max_daily_loss=one_of(np.inf, np.inf, np.inf, case.plan.max_daily_loss),
+        stops_at_level=False,
+        targets_at_level=False,
+        trails_at_level=False,
+        step_ratio=r.NO_STEPS,
+        step_rate=tuple(distance * share for share in (0.2, 0.5, 1.0)),
+        size_by=c.BY_EQUITY if case.plan.size_by == c.BY_OPERAND else case.plan.size_by,
     )
     if case.plan.add_direction:
         far = step * one_of(20, 60, 200)
         plan = plan._replace(add_rate=far, add_points=0.0, add_atr=0.0)
+    if rng.random() < 0.3:
+        plan, market = _with_levels(plan, market, rng, far=distance)
     return case._replace(
         market=market,
         signals=np.where(signalled, drawn, 0).astype(np.uint8),
@@ -331,6 +341,51 @@ def _with_steps(plan: Plan, rng: np.random.Generator) -> Plan:
         step_percent=tuple(rng.choice([1.0, 10.0, 25.0, 33.0], r.EXIT_STEPS).tolist()),
         step_moves_stop=tuple(rng.integers(0, 2, r.EXIT_STEPS).tolist()),
     )
+
+
+def _with_levels(
+    plan: Plan, market: r.MarketRows, rng: np.random.Generator, *, far: float = 0.0
+) -> tuple[Plan, r.MarketRows]:
+    """Draw stops, targets, trails at levels beside the bars, or `far` from them, and shares."""
+    bars = market.bars
+    stops, targets, trails, by_share = (rng.random(4) < [0.6, 0.4, 0.5, 0.4]).tolist()
+    beside = far or rng.choice([-0.002, 0.0, 0.004, 0.02], (3, len(bars.close)))
+    levels = np.column_stack(
+        [
+            price * (1 + side * beside)
+            for beside, pair in zip(
+                np.broadcast_to(beside, (3, len(bars.close))),
+                (("below", "above"), ("above", "below"), ("below", "above")),
+                strict=True,
+            )
+            for side, price in ((_WAYS[way], _edge(bars, way)) for way in pair)
+        ]
+    )
+    levels = np.maximum(np.round(levels, 2), 0.01)
+    levels[rng.random(len(levels)) < 0.2, c.TRAIL_LEVEL : c.SHARE] = np.nan
+    levels = np.column_stack([levels, rng.choice([0.01, 0.1, 1.0], len(levels))])
+    plan = plan._replace(
+        stops_at_level=stops,
+        targets_at_level=targets,
+        trails_at_level=trails,
+        size_by=c.BY_OPERAND if by_share else plan.size_by,
+        size=1.0 if by_share else plan.size,
+        target_ratio=0.0 if targets else plan.target_ratio,
+        target_rate=0.0 if targets else plan.target_rate,
+        target_atr=0.0 if targets else plan.target_atr,
+    )
+    if stops:
+        plan = plan._replace(stop_rate=0.0, stop_points=0.0, stop_atr=0.0)
+    if trails:
+        plan = plan._replace(trail_rate=0.0, trail_points=0.0, trail_atr=0.0)
+    return plan, market._replace(levels=np.ascontiguousarray(levels))
+
+
+_WAYS = {"below": -1.0, "above": 1.0}
+
+
+def _edge(bars: r.Bars, way: str) -> NDArray[np.float64]:
+    return bars.low if way == "below" else bars.high
 
 
 def _contracts(rng: np.random.Generator, symbols: int) -> NDArray[Any]:
@@ -496,6 +551,7 @@ def row_alone(market: r.MarketRows, t: int) -> r.MarketRows:
         market.flags[cells] if market.flags.size else market.flags,
         market.short_margins[cells] if market.short_margins.size else market.short_margins,
         market.volume[cells] if market.volume.size else market.volume,
+        market.levels[cells] if market.levels.size else market.levels,
     )
 
 
@@ -512,7 +568,7 @@ def reference_of(case: Case) -> ReferenceImplementation:
     bars = [Bar(*row) for row in np.column_stack(market.bars).tolist()]
     ranges = [Ranges(*row) for row in market.atr.tolist()] or [Ranges()] * len(bars)
     flags, margins = market.flags.tolist(), market.short_margins.tolist()
-    volumes = market.volume.tolist()
+    volumes, levels = market.volume.tolist(), [tuple(row) for row in market.levels.tolist()]
     for t in range(market.time.size):
         if t in case.outside and not reference.ruined:
             ask_reference(reference, case.outside[t])
@@ -524,6 +580,7 @@ def reference_of(case: Case) -> ReferenceImplementation:
                 flags[c] if flags else 0,
                 margins[c] if margins else 0.0,
                 volumes[c] if volumes else 0.0,
+                levels[c] if levels else (np.nan,) * r.LEVELS,
             )
             for s, c in enumerate(market.cell[t].tolist())
             if c >= 0
@@ -594,8 +651,17 @@ def with_idle_symbols(case: Case, more: int) -> Case:
     volume = market.volume
     if volume.size:
         volume = np.concatenate([volume, np.zeros(rows)])
+    levels = market.levels
+    if levels.size:
+        levels = np.concatenate([levels, np.ones((rows, r.LEVELS))])
     wide = market._replace(
-        cell=cell, bars=bars, atr=atr, flags=flags, short_margins=margins, volume=volume
+        cell=cell,
+        bars=bars,
+        atr=atr,
+        flags=flags,
+        short_margins=margins,
+        volume=volume,
+        levels=levels,
     )
     return case._replace(
         market=wide,

@@ -68,6 +68,7 @@ class Seen(NamedTuple):
     flag: int
     short_margin: float = 0.0
     volume: float = 0.0
+    levels: tuple[float, ...] = (nan,) * 7  # stop, target, trail, each long and short; share
 
 
 @dataclass
@@ -85,6 +86,9 @@ class Held:
     charges: float = 0.0
     entries: int = 0
     last_fill: float = nan
+    stop_level: float = nan
+    target_level: float = nan
+    share: float = nan
     steps: list[float] = field(default_factory=list)  # levels
     taken: int = 0
     parts: list[tuple[float, float, float]] = field(default_factory=list)  # quantity, price, gross
@@ -122,6 +126,7 @@ class ReferenceImplementation:
     held: dict[int, Held] = field(default_factory=dict)
     waiting: dict[int, int] = field(default_factory=dict)  # signal by symbol
     ranges: dict[int, Ranges] = field(default_factory=dict)  # of the entries that wait
+    levels: dict[int, tuple[float, ...]] = field(default_factory=dict)  # likewise
     adding: set[int] = field(default_factory=set)  # symbols with a waiting add by distance
     trades: list[tuple[float, ...]] = field(default_factory=list)
     curve: list[float] = field(default_factory=list)
@@ -264,7 +269,7 @@ class ReferenceImplementation:
         if signal:
             self.waiting[s] = self.waiting.get(s, 0) | signal
         if signal & c.ENTER:
-            self.ranges[s] = seen.ranges
+            self.ranges[s], self.levels[s] = seen.ranges, seen.levels
             if self.plan.order_by != c.AT_MARKET:
                 self.prices[s] = self.order_price(s, bool(signal & c.ENTER_LONG), seen.bar.close)
 
@@ -457,7 +462,9 @@ class ReferenceImplementation:
             self.wait(held, exit_)
         held.close, held.time, held.day = bar.close, time, self.day
         fill = held.extreme  # of a new position; an add was there for the whole bar
-        self.trail(s, held, Bar(fill, fill, fill, fill) if inside and held.bars == 1 else bar)
+        at_level = seen.levels[c.TRAIL_LEVEL + (held.side < 0)]
+        moved = Bar(fill, fill, fill, fill) if inside and held.bars == 1 else bar
+        self.trail(s, held, moved, at_level)
         if held.moves_stop:
             held.moves_stop = False
             level = self.away_from(s, held.average, down=held.side > 0)
@@ -496,9 +503,10 @@ class ReferenceImplementation:
             return None
         return Exit(squared_off(seen), self.slipped(held, seen.bar.close))
 
-    def trail(self, s: int, held: Held, bar: Bar) -> None:
+    def trail(self, s: int, held: Held, bar: Bar, at_level: float) -> None:
         plan = self.plan
-        if not (plan.trail_rate or plan.trail_points or plan.trail_atr):
+        by_distance = plan.trail_rate or plan.trail_points or plan.trail_atr
+        if not by_distance and not plan.trails_at_level:
             return
         best = bar.high if held.side > 0 else bar.low
         if held.better(best, held.extreme):
@@ -508,6 +516,10 @@ class ReferenceImplementation:
         distance = plan.trail_rate * held.extreme + plan.trail_points
         distance += plan.trail_atr * held.ranges.trail
         level = held.extreme - held.side * distance
+        if plan.trails_at_level:
+            if isnan(at_level):
+                return
+            level = at_level
         level = self.away_from(s, level, down=held.side > 0)
         if isnan(held.stop) or held.better(level, held.stop):
             held.stop, held.trailed = level, True
@@ -617,7 +629,12 @@ class ReferenceImplementation:
         if plan.order_by != c.AT_LIMIT:
             price *= 1 + side * plan.slippage
         ranges = held.ranges if held else self.ranges[s]
-        wanted: float = self.wanted_lots(s, price, self.equity_at_opens(seen), ranges)
+        stop, target, share = self.levels_of_entry(s, side)
+        if (price - stop) * side <= 0 or (target - price) * side <= 0:
+            return "level_beyond_entry"
+        distance = self.stop_distance(price, ranges, side, stop)
+        equity = self.equity_at_opens(seen) * (share if plan.size_by == c.BY_OPERAND else 1.0)
+        wanted: float = self.wanted_lots(s, price, equity, ranges, distance)
         if wanted < 1:
             return "below_one_lot"
         allowed = min(wanted, self.lots_in_limit(s, price, held.quantity if held else 0.0))
@@ -629,6 +646,17 @@ class ReferenceImplementation:
         lots = self.lots_cash_pays(s, side, price, traded)
         if lots < 1:
             return "insufficient_cash"
+        self.count_reduced(lots, traded, allowed, wanted)
+        if not held:
+            held = self.held[s] = Held(side, time, self.day, ranges, price)
+            held.stop_level, held.target_level, held.share = stop, target, share
+            self.opened.append(s)
+        self.fill(s, held, lots, price, time)
+        if inside:
+            self.inside.add(s)
+        return None
+
+    def count_reduced(self, lots: float, traded: float, allowed: float, wanted: float) -> None:
         for fewer, more, by in (
             (lots, traded, "cash"),
             (traded, allowed, "volume"),
@@ -637,13 +665,19 @@ class ReferenceImplementation:
             if fewer < more:
                 self.reduced[by] = self.reduced.get(by, 0) + 1
                 break
-        if not held:
-            held = self.held[s] = Held(side, time, self.day, ranges, price)
-            self.opened.append(s)
-        self.fill(s, held, lots, price, time)
-        if inside:
-            self.inside.add(s)
-        return None
+
+    def levels_of_entry(self, s: int, side: int) -> tuple[float, float, float]:
+        """Return the stop and the target at levels, NaN for others, and the share of equity."""
+        if held := self.held.get(s):
+            return held.stop_level, held.target_level, held.share
+        levels, short = self.levels[s], side < 0
+        stop = self.away_from(s, levels[c.STOP_LEVEL + short], down=not short)
+        target = self.away_from(s, levels[c.TARGET_LEVEL + short], down=short)
+        return (
+            stop if self.plan.stops_at_level else nan,
+            target if self.plan.targets_at_level else nan,
+            levels[c.SHARE],
+        )
 
     def reached(self, s: int, side: int, bar: Bar) -> tuple[float, bool] | None:
         """Return (price, on the way inside the bar) of the order's fill; None if it is not
@@ -671,17 +705,19 @@ class ReferenceImplementation:
             equity += self.worth(s, seen[s].bar.open if s in seen else self.held[s].close)
         return equity
 
-    def wanted_lots(self, s: int, price: float, equity: float, ranges: Ranges) -> int:
+    def wanted_lots(
+        self, s: int, price: float, equity: float, ranges: Ranges, distance: float
+    ) -> int:
         plan, (lot, multiplier, *_) = self.plan, self.contracts[s]
         unit = price * multiplier
         if plan.size_by == c.BY_QUANTITY:
             wanted = plan.size
         elif plan.size_by == c.BY_AMOUNT:
             wanted = plan.size / unit
-        elif plan.size_by == c.BY_EQUITY:
+        elif plan.size_by in {c.BY_EQUITY, c.BY_OPERAND}:
             wanted = equity * plan.size / unit
         elif plan.size_by == c.BY_RISK:
-            wanted = equity * plan.size / (self.stop_distance(price, ranges) * multiplier)
+            wanted = equity * plan.size / (distance * multiplier)
         else:
             wanted = equity * plan.size / (plan.size_atr * ranges.size * multiplier)
         return floor(wanted / lot + 1e-9)
@@ -746,7 +782,7 @@ class ReferenceImplementation:
 
     def set_levels(self, s: int, held: Held) -> None:
         plan = self.plan
-        stop = self.stop_distance(held.average, held.ranges)
+        stop = self.stop_distance(held.average, held.ranges, held.side, held.stop_level)
         if stop > 0:
             level = self.away_from(s, held.average - held.side * stop, down=held.side > 0)
             if not held.better(held.stop, level):  # an add never loosens it
@@ -755,6 +791,8 @@ class ReferenceImplementation:
         target += plan.target_atr * held.ranges.target
         if target > 0:
             held.target = self.away_from(s, held.average + held.side * target, down=held.side < 0)
+        if plan.targets_at_level:
+            held.target = held.target_level
         held.steps = []
         for number in range(plan.steps):
             reach = plan.step_ratio[number] * stop + plan.step_rate[number] * held.average
@@ -764,17 +802,19 @@ class ReferenceImplementation:
                 level = held.steps[-1]
             held.steps.append(level)
 
-    def stop_distance(self, price: float, ranges: Ranges) -> float:
-        """Return the smaller of the two possible stop distances; 0 if there is none."""
+    def stop_distance(self, price: float, ranges: Ranges, side: int, level: float) -> float:
+        """Return the smallest of the possible stop distances; 0 if there is none."""
         plan = self.plan
         first = plan.stop_rate * price + plan.stop_points + plan.stop_atr * ranges.stop
-        both = [first, plan.second_stop_rate * price]
-        return min((distance for distance in both if distance > 0), default=0.0)
+        all_ = [first, plan.second_stop_rate * price, (price - level) * side]
+        return min((distance for distance in all_ if distance > 0), default=0.0)
 
     # Money.
 
     def away_from(self, s: int, level: float, *, down: bool) -> float:
         tick = self.contracts[s].tick
+        if isnan(level):
+            return nan
         if down:
             return floor(level * 10_000.0 / tick + 1e-6) * tick / 10_000.0
         return ceil(level * 10_000.0 / tick - 1e-6) * tick / 10_000.0

@@ -27,7 +27,6 @@ EXAMPLES: list[dict[str, Any]] = json.loads(
 )
 IST = timezone(timedelta(hours=5, minutes=30))
 SESSIONS = Sessions.build([Regime(0, 30_000, 33_300, 55_800)])
-CAPITAL = 1_000_000.0
 each_example = pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example["id"])
 
 
@@ -51,7 +50,8 @@ def candles_of(rows: list[list[Any]]) -> Candles:
 @each_example
 def test_an_example_gives_the_expected_trades(example: dict[str, Any]) -> None:
     strategy, expected = parse(example["steps"]), example["expected"]
-    result = simulate(strategy, histories(example), start=0, end=2**40, capital=CAPITAL)
+    capital = strategy.executionSettings.initialCapital
+    result = simulate(strategy, histories(example), start=0, end=2**40, capital=capital)
     symbols = strategy.basicInfo.symbols
     trades = [
         {
@@ -81,7 +81,9 @@ def wire_time(time: int) -> str:
 @each_example
 def test_the_reference_gives_the_same_trades_to_an_example(example: dict[str, Any]) -> None:
     given = histories(example)
-    result = simulate(parse(example["steps"]), given, start=0, end=2**40, capital=CAPITAL)
+    strategy = parse(example["steps"])
+    capital = strategy.executionSettings.initialCapital
+    result = simulate(strategy, given, start=0, end=2**40, capital=capital)
     reference = reference_of_example(example, given)
     assert result.trades.tolist() == reference.trades
     assert result.curve["equity"][:-1].tolist() == reference.curve[:-1]
@@ -99,7 +101,7 @@ def reference_of_example(example: dict[str, Any], given: list[History]) -> Refer
         plan_of(strategy),
         terms.units[0],
         terms.rates,
-        CAPITAL,
+        strategy.executionSettings.initialCapital,
         {},
     )
     reference = reference_of(case)

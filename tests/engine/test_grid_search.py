@@ -54,6 +54,34 @@ def search_over(histories: list[History]) -> GridSearch:
 
 
 @pytest.mark.parametrize("histories", [ONE_HISTORY, TWO])
+def test_sets_with_other_levels_are_played_apart(histories: list[History]) -> None:
+    level = {"type": "level", "price": {"type": "MIN", "period": 5, "source": "low"}, "buffer": 0.1}
+    steps = {**STEPS, "exitConditions": {"stopLoss": level}}
+    sent = {"path": f"{STOP}.price.period", "from": 5, "to": 40, "step": 5}
+    grid = Grid((Parameter.model_validate(sent),))
+    data = prepare_data(parse(steps), histories, start=0, end=2**40, report=ignore_progress)
+    search, sets = GridSearch(data, steps, grid, NO_CHARGES, 1e6), range(grid.size)
+    row_ranges = [row_range_of(data.market, EVERY_ROW, by_days=True)]
+    buffers = buffers_for(data.market, row_ranges, len(sets))
+    signals = np.empty((len(sets), data.market.symbols, data.market.rows), np.uint8)
+    played = {
+        index: outputs[0].trades.tobytes()
+        for index, outputs in search.simulate_plans(
+            sets, row_ranges, buffers, signals, ignore_progress
+        )
+        if outputs
+    }
+    alone = {
+        index: search.simulate_plan(
+            index, EVERY_ROW, capital=1e6, report=ignore_progress
+        ).trades.tobytes()
+        for index in sets
+    }
+    assert played == alone
+    assert len(set(played.values())) > 2
+
+
+@pytest.mark.parametrize("histories", [ONE_HISTORY, TWO])
 def test_sets_that_share_ranges_are_played_together(
     histories: list[History], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -409,9 +409,17 @@ def upside_down(case: Case) -> Case:
     flags |= (down // c.LOCKED_DOWN * c.LOCKED_UP).astype(np.uint8)
     bars, signals = case.market.bars, case.signals
     turned = np.column_stack((bars.open, bars.low, bars.high, bars.close))
+    levels = case.market.levels
+    if levels.size:
+        other_side = levels[:, [1, 0, 3, 2, 5, 4]]
+        levels = np.column_stack([np.round(LEVEL - other_side, 2), levels[:, c.SHARE]])
     swapped = ((signals & 0b100101) << 1 | (signals & 0b1001010) >> 1).astype(np.uint8)
     return case._replace(
-        market=case.market._replace(bars=bars_of(np.round(LEVEL - turned, 2)), flags=flags),
+        market=case.market._replace(
+            bars=bars_of(np.round(LEVEL - turned, 2)),
+            flags=flags,
+            levels=np.ascontiguousarray(levels),
+        ),
         signals=swapped,
     )
 

@@ -48,6 +48,7 @@ def test_every_rejection_has_the_kernels_number() -> None:
         c.DAILY_PROFIT_LIMIT: "daily_profit_limit",
         c.ENTRY_LIMIT: "entry_limit",
         c.COOLDOWN: "cooldown",
+        c.LEVEL_BEYOND_ENTRY: "level_beyond_entry",
     }
     assert named == dict(enumerate(REJECTIONS))
 

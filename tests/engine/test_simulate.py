@@ -777,3 +777,23 @@ def test_a_result_lists_the_dividends_it_leaves_out() -> None:
         " buying all symbols at the first open and holding them."
     )
     assert run(always, History("NSE:TEST", bars)).curve.tobytes() == result.curve.tobytes()
+
+
+def test_a_level_that_is_unknown_makes_no_entry() -> None:
+    """The stop reads a minimum of ten candles, so the first crossings make no entry."""
+    closes = [101, 99] * 12
+    level = {"type": "level", "price": {"type": "MIN", "period": 10, "source": "low"}, "buffer": 5}
+    given = strategy(exitConditions={"stopLoss": level})
+    result = simulate(given, [history(closes)], start=0, end=2**40, capital=1e6)
+    first = int(result.trades["entry_time"][0] - MONDAY) // 60
+    assert first == 11
+    rejected: Any = result.performance["rejectedSignals"]
+    assert rejected["level_beyond_entry"] == 0
+
+
+def test_a_result_without_levels_does_not_count_their_refusals() -> None:
+    result = simulate(strategy(), [history([99, 101, 102])], start=0, end=2**40, capital=1e6)
+    rejected: Any = result.performance["rejectedSignals"]
+    assert not {"level_beyond_entry", "entry_limit", "cooldown", "daily_profit_limit"} & set(
+        rejected
+    )

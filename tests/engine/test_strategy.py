@@ -1082,3 +1082,52 @@ def test_a_step_at_or_beyond_the_target_is_a_warning() -> None:
     }
     warned = parse(complete(exitConditions=exits)).warnings
     assert [error.field for error in warned] == ["exitConditions.steps[1]"]
+
+
+@pytest.mark.parametrize(
+    ("price", "message"),
+    [
+        ({"type": "ATR"}, "is no price: ATR has no place on the chart."),
+        (
+            {"type": "SMA", "source": "volume"},
+            "is no price: SMA has no place on the chart.",
+        ),
+        (
+            {"type": "SMA", "source": {"type": "RSI"}},
+            "is no price: RSI has no place on the chart.",
+        ),
+    ],
+)
+def test_a_level_is_in_the_unit_of_the_price(price: dict[str, Any], message: str) -> None:
+    error = only_error(complete(exitConditions__stopLoss={"type": "level", "price": price}))
+    field = "exitConditions.stopLoss.price"
+    assert (error.field, error.message) == (field, f"{field} {message}")
+
+
+@pytest.mark.parametrize("exit_", ["stopLoss", "takeProfit", "trailingStop"])
+def test_a_level_of_both_sides_needs_a_mirror(exit_: str) -> None:
+    middle = {"type": "CALC", "operator": "add", "operands": [{"type": "PRICE"}, 1]}
+    level: dict[str, Any] = {"type": "level", "price": middle}
+    if exit_ == "trailingStop":
+        level["enabled"] = True
+    steps = complete(entryConditions__positionType="both")
+    steps["exitConditions"][exit_] = level
+    error = only_error(steps)
+    assert error.field == f"exitConditions.{exit_}.price"
+    assert "has no mirror, which an algorithm of both sides needs" in error.message
+    steps["entryConditions"]["positionType"] = "long"
+    assert read_strategy(steps).errors == ()
+
+
+def test_a_level_that_is_missing_makes_its_step_incomplete() -> None:
+    for exits in (
+        {"stopLoss": {"type": "level"}},
+        {"takeProfit": {"type": "level"}, "stopLoss": {"type": "points", "points": 1}},
+        {"trailingStop": {"type": "level", "enabled": True}, "maxHoldingCandles": 3},
+    ):
+        assert read_strategy(complete(exitConditions=exits)).missing == ("exitConditions",)
+
+
+def test_operands_of_levels_count_for_the_warm_up() -> None:
+    level = {"type": "level", "price": {"type": "MIN", "period": 250, "source": "low"}}
+    assert parse(complete(exitConditions__stopLoss=level)).warmup_bars == 249

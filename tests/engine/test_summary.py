@@ -61,6 +61,7 @@ SIZINGS = (
     {"method": "fixed_quantity", "quantity": 100},
     {"method": "fixed_amount", "amount": 1_234_567.5},
     {"method": "percentage_of_equity", "percentage": 12.5},
+    {"method": "percentage_of_equity", "percentage": {"type": "RSI", "period": 5}},
     {
         "method": "volatility_based",
         "riskPercentage": 1,
@@ -85,7 +86,28 @@ SIZINGS = (
         )
     ),
 )
+LEVELS = {
+    "stopLoss": {"type": "level", "price": {"type": "MIN", "source": "low"}, "buffer": 0.1},
+    "takeProfit": {"type": "level", "price": {"type": "PREVIOUS_DAY", "output": "high"}},
+    "trailingStop": {
+        "type": "level",
+        "enabled": True,
+        "price": {"type": "MAX", "source": "high"},
+        "buffer": 1,
+        "activationThreshold": 2,
+    },
+}
 EXITS = (
+    LEVELS,
+    {
+        **LEVELS,
+        "trailingStop": {
+            "type": "level",
+            "enabled": False,
+            "price": {"type": "MIN", "source": "low"},
+            "buffer": 3,
+        },
+    },
     {
         "conditions": [CROSS],
         "logicalOperator": "OR",

@@ -35,7 +35,11 @@ def test_levels_equal_the_kernels_at_every_bar_to_the_last_bit(seeds: range) -> 
             of = (p["side"], int(entry), p["average"], p["atr"])
             position = HeldPosition(case.plan, Contract(tick=0.05), candles, *of)
             locked = locks_of(case, symbol, p["side"])
-            levels = levels_at(position._replace(locked=locked), int(bar))
+            read = case.market.levels
+            if len(read):
+                cell = case.market.cell[:, symbol]
+                read = read[cell[cell >= 0][int(entry) - 1 : int(bar)]]
+            levels = levels_at(position._replace(locked=locked, levels=read), int(bar))
             kept = [np.nan, p["stop"]] if p["trailed"] else [p["stop"], np.nan]
             if p["trailed"]:
                 levels = levels._replace(stop=np.nan)

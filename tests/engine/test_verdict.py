@@ -18,7 +18,7 @@ from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.signals.signals import signals_of
 from apps.engine.simulation.simulate import History, SimulationResult, simulate
 from apps.engine.simulation.timeline import SymbolSeries
-from apps.engine.simulation.trade_levels import orders_reached
+from apps.engine.simulation.trade_levels import orders_reached, sides_beyond_levels
 from apps.engine.simulation.verdict import SignalBar, StoredResult, Verdict, verdict
 from tests.engine.strategies import price, sma_cross, strategy
 from tests.engine.test_simulate import MONDAY, history, walk
@@ -79,6 +79,7 @@ def at(
     last = after == len(time)
     flags = np.zeros(len(time) + 1, np.uint8)
     flags[: len(symbol_series.flags)] = symbol_series.flags
+    before = len(symbol_series.used) - len(symbol_series.candles)
     reached = orders_reached(given, symbol_history.contract, symbol_series.candles, index)
     return SignalBar(
         symbol,
@@ -88,6 +89,7 @@ def at(
         int(flags[after]),
         reached,
         time,
+        sides_beyond_levels(given, symbol_history.contract, symbol_series, before + index),
     )
 
 
@@ -104,6 +106,7 @@ UNTURNED = {
     "conditions": [sma_cross(3, 8), {"type": "time_window", "from": "09:20", "to": "09:30"}],
 }
 OPPOSITE = {"exitOnOppositeSignal": True}
+LEVEL = {"type": "level", "price": {"type": "SMA", "period": 2}}
 
 
 @pytest.mark.parametrize(
@@ -119,6 +122,14 @@ OPPOSITE = {"exitOnOppositeSignal": True}
         ({"riskParameters": {"maxEntriesPerDay": 2}}, ["entry_limit"]),
         ({"riskParameters": {"maxEntriesPerSymbol": 2}}, ["entry_limit"]),
         ({"riskParameters": {"cooldown": {"candles": 9}}}, ["cooldown"]),
+        ({"exitConditions": {"stopLoss": LEVEL}}, ["level_beyond_entry"]),
+        (
+            {
+                "exitConditions": {"stopLoss": LEVEL},
+                "executionSettings": {"orderType": "stop", "limitOffset": 0.01, "slippage": 0.01},
+            },
+            ["level_beyond_entry", "limit_not_reached"],
+        ),
         ({"riskParameters": {"cooldown": {"candles": 20, "after": "loss"}}}, ["cooldown"]),
         ({"entryConditions": BOTH}, ["both_sides"]),
         ({"entryConditions": UNTURNED, "exitConditions": OPPOSITE}, ["both_sides"]),

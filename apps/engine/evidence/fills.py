@@ -45,7 +45,9 @@ from apps.engine.kernel.codes import (
     BY_TRAIL,
     OPEN,
     STOP,
+    STOP_LEVEL,
     TARGET,
+    TARGET_LEVEL,
 )
 from apps.engine.kernel.records import RANGES, Array, MarketRows, Plan
 from apps.engine.lazy import lazy
@@ -74,6 +76,7 @@ _NOT_LOOKED_AT: Final = (
     "The queue at a limit: an order that prices reach is filled whole.",
 )
 _stop_distances = np.vectorize(prices.stop_distance, otypes=[np.float64], excluded={2})
+_nearer_distances = np.vectorize(prices.nearer_distance, otypes=[np.float64])
 
 
 class UndecidedBar(NamedTuple):
@@ -138,6 +141,7 @@ class SymbolFills:
     plan: Plan
     contract: Contract
     ranges: Floats  # f8[bars, RANGES], or f8[0, RANGES]
+    at_close: Floats  # f8[bars, LEVELS], or f8[0, LEVELS]
     exits: Array  # their TRADED_FILL records
     entries: NDArray[np.int64]  # how many fills each has
     steps: NDArray[np.int64]  # how many parts of each left before the last
@@ -194,13 +198,33 @@ class SymbolFills:
         price = np.ascontiguousarray(self.trades.trades["entry_price"])
         signal = self.trades.entry - 1
         ranges = self.ranges[signal] if len(self.ranges) else np.zeros((len(price), RANGES))
-        distance = np.zeros(0)
-        if len(price):
-            distance = _stop_distances(price, ranges[:, STOP], self.plan)
+        distance = self.stop_distance
         reach = prices.target_distance(price, distance, ranges[:, TARGET], self.plan)
         stop = self._rounded(price - self.side * distance, self.side < 0, self.trades.entry)
         target = self._rounded(price + self.side * reach, self.side > 0, self.trades.entry)
-        return np.where(distance > 0, stop, nan), np.where(reach > 0, target, nan)
+        target = np.where(reach > 0, target, nan)
+        if self.plan.targets_at_level:
+            target = self._at_level(TARGET_LEVEL, self.side > 0)
+        return np.where(distance > 0, stop, nan), target
+
+    @lazy
+    def stop_distance(self) -> Floats:
+        """Return the distance of each trade's entry to its stop; 0 without one (rule 3)."""
+        price = np.ascontiguousarray(self.trades.trades["entry_price"])
+        if not len(price):
+            return np.zeros(0)
+        signal = self.trades.entry - 1
+        ranges = self.ranges[signal] if len(self.ranges) else np.zeros((len(price), RANGES))
+        distance: Floats = _stop_distances(price, ranges[:, STOP], self.plan)
+        if self.plan.stops_at_level:
+            to_level = (price - self._at_level(STOP_LEVEL, self.side < 0)) * self.side
+            distance = _nearer_distances(distance, to_level)
+        return distance
+
+    def _at_level(self, column: int, up: Truths) -> Floats:
+        """Return a level of each trade's side, as read at its signal."""
+        own = column + (self.side < 0).astype(int)
+        return self._rounded(self.at_close[self.trades.entry - 1, own], up, self.trades.entry)
 
     @lazy
     def first_step(self) -> tuple[Floats, Floats]:
@@ -211,9 +235,7 @@ class SymbolFills:
         price = np.ascontiguousarray(trades["entry_price"])
         if not plan.steps or not len(price):
             return np.full(len(price), nan), np.zeros(len(price))
-        signal = self.trades.entry - 1
-        ranges = self.ranges[signal] if len(self.ranges) else np.zeros((len(price), RANGES))
-        distance = _stop_distances(price, ranges[:, STOP], plan)
+        distance = self.stop_distance
         reach = np.asarray(prices.step_distance(price, distance, 0, plan))
         level = self._rounded(price + self.side * reach, self.side > 0, self.trades.entry)
         lots = trades["quantity"] / self.contract.lot
@@ -333,7 +355,8 @@ def symbol_fills(evidence: EvidenceInput) -> list[SymbolFills]:
                 trades,
                 plan,
                 data.contracts[trades.symbol],
-                _ranges(market, trades),
+                _own(market.atr, market, trades),
+                _own(market.levels, market, trades),
                 traded[own[is_last]],
                 entries,
                 steps,
@@ -342,11 +365,12 @@ def symbol_fills(evidence: EvidenceInput) -> list[SymbolFills]:
     return result
 
 
-def _ranges(market: MarketRows, trades: SymbolTrades) -> Floats:
-    if not len(market.atr):
-        return market.atr
+def _own(columns: Floats, market: MarketRows, trades: SymbolTrades) -> Floats:
+    """Return the rows of a symbol's bars, if there are any."""
+    if not len(columns):
+        return columns
     end = int(market.cells_of(trades.symbol).max()) + 1
-    return market.atr[end - len(trades.candles) : end]
+    return columns[end - len(trades.candles) : end]
 
 
 class NetByOrder(NamedTuple):

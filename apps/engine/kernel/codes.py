@@ -25,6 +25,10 @@ LOCKED_UP, LOCKED_DOWN = 8, 16
 # The column of each average true range (rules 5 and 7).
 SIZE, STOP, TARGET, TRAIL, DISTANCE = range(5)
 
+# The columns of the levels of a bar: of a long position, the next one of a short one; and the share
+# of equity (rules 3, 5 and 6).
+STOP_LEVEL, TARGET_LEVEL, TRAIL_LEVEL, SHARE = 0, 2, 4, 6
+
 # Why a position was closed, OPEN while it is not, and why an entry was not traded. BY_STEP is the
 # reason of a fill that closes a part.
 (
@@ -59,7 +63,8 @@ SIZE, STOP, TARGET, TRAIL, DISTANCE = range(5)
     DAILY_PROFIT_LIMIT,
     ENTRY_LIMIT,
     COOLDOWN,
-) = range(14)
+    LEVEL_BEYOND_ENTRY,
+) = range(15)
 TRADED, IGNORED = -1, -2
 # Limits that make an entry smaller than its sizing.
 BY_POSITION_SIZE, BY_CASH, BY_VOLUME = range(3)
@@ -70,8 +75,8 @@ WAITING_EXITS, WAITED_BARS = range(2)
 AT_MARKET, AT_LIMIT, AT_STOP = range(3)
 
 # The sizing of a position: units, rupees, fraction of equity, fraction of equity lost at the stop
-# or over a multiple of the average true range.
-BY_QUANTITY, BY_AMOUNT, BY_EQUITY, BY_RISK, BY_VOLATILITY = range(5)
+# or over a multiple of the average true range, fraction of equity that an operand says.
+BY_QUANTITY, BY_AMOUNT, BY_EQUITY, BY_RISK, BY_VOLATILITY, BY_OPERAND = range(6)
 
 RUNNING, RUINED = 0, 1
 # Why entries have ended for the day (rule 8).

@@ -21,6 +21,7 @@ from apps.engine.kernel.records import (
     FILL,
     FILLS_A_ROW,
     LAST_CLOSE,
+    LEVELS,
     NO_END,
     NO_SAMPLING,
     RANGES,
@@ -84,6 +85,7 @@ SLOT = np.dtype(
         ("low", "f8"),
         ("close", "f8"),
         ("atr", "f8", (RANGES,)),
+        ("levels", "f8", (LEVELS,)),
         ("flag", "i8"),
         ("short_margin", "f8"),
         ("volume", "f8"),
@@ -373,6 +375,7 @@ def prepare_slots(
     work = books.work
     work.open, work.marks_stale, work.squaring = 0, True, books.plan.squares_off
     work.keeps_orders = market.atr.size > 0 or books.plan.order_by != codes.AT_MARKET
+    work.keeps_orders |= market.levels.size > 0
     for k in range(books.slots.size):
         slot, position = books.slots[k], books.positions[k]
         slot.source = column_of(position.source, k, instruments)
@@ -444,6 +447,9 @@ def load_row(books: Books, market: MarketRows, signals: Array, row: int) -> None
                 slot.short_margin = market.short_margins[bar]
             if market.volume.size > 0:
                 slot.volume = market.volume[bar]
+            if market.levels.size > 0:
+                for column in range(LEVELS):
+                    slot.levels[column] = market.levels[bar, column]
             if slot.signal != 0 and ranges.size > 0:
                 for column in range(RANGES):
                     slot.atr[column] = ranges[bar, column]
@@ -656,8 +662,15 @@ def exit_inside(books: Books) -> bool:
                 best = slot.high if position.side > 0 else slot.low
                 if slot.filled_inside and position.bars == 1:  # the trail starts at the fill
                     best = position.extreme
+                own = codes.TRAIL_LEVEL + (position.side < 0)
                 stop, extreme = trailed(
-                    position, position.stop, position.extreme, best, plan, slot.contract
+                    position,
+                    position.stop,
+                    position.extreme,
+                    best,
+                    slot.levels[own],
+                    plan,
+                    slot.contract,
                 )
                 set_trail(position, stop, extreme)
             slot.filled_inside = False
@@ -738,6 +751,10 @@ def read_signals(books: Books) -> None:
             if accepted & codes.ENTER:
                 for column in range(RANGES):
                     order.atr[column] = slot.atr[column]
+                short = accepted & codes.ENTER_SHORT != 0
+                order.stop_level = slot.levels[codes.STOP_LEVEL + short]
+                order.target_level = slot.levels[codes.TARGET_LEVEL + short]
+                order.share = slot.levels[codes.SHARE]
                 if books.plan.order_by != codes.AT_MARKET:
                     order.price = order_price(slot.close, accepted, books.plan, slot.contract)
 
@@ -920,6 +937,7 @@ def find_next_active_rows(
         position, order, slot = books.positions[k], books.orders[k, 0], books.slots[k]
         acting = ALL_SIGNALS & ~idle_signals(books.account, books.plan, work, position)
         waits = order.pending & (acting | codes.ADD_WAITS) != 0 or position.cooling > 0
+        waits = waits or (position.side != 0 and books.plan.trails_at_level)
         end = row if waits else stop
         if position.side != 0 and row < end:
             if books.plan.max_holding > 0:
@@ -1024,7 +1042,9 @@ def walk(
                 stop = end = row
             else:
                 if (best - passed) * side > 0:
-                    level, extreme = trailed(position, level, extreme, best, plan, slot.contract)
+                    level, extreme = trailed(
+                        position, level, extreme, best, np.nan, plan, slot.contract
+                    )
                     passed, guard = extreme, first_reached(level, add_below, -side)
                 row, bar = row + 1, bar + 1
     return row, level, extreme
@@ -1188,8 +1208,11 @@ def try_entry(ticket: Ticket) -> int:
         return codes.CIRCUIT
     if plan.order_by != codes.AT_LIMIT:
         price *= 1 + side * plan.slippage
+    stop, target = levels_of_entry(ticket, side)
+    if (price - stop) * side <= 0 or (target - price) * side <= 0:
+        return codes.LEVEL_BEYOND_ENTRY
     contract = slot.contract
-    wanted = wanted_lots(ticket, price)
+    wanted = wanted_lots(ticket, side, price, stop)
     if not wanted >= 1:
         return codes.BELOW_ONE_LOT
     room = plan.max_position_value / (price * contract.multiplier) - position.quantity
@@ -1275,8 +1298,28 @@ def filled_at(position: Struct, order: Struct, bar: Struct, plan: Struct) -> tup
 
 
 @step
-def wanted_lots(ticket: Ticket, price: float) -> float:
-    """Return the lots by the plan's sizing (rule 6)."""
+def levels_of_entry(ticket: Ticket, side: float) -> tuple[float, float]:
+    """Return the stop and the target that rest at levels, rounded away from the entry; NaN for
+    others. An add keeps those of its position (rule 3).
+    """
+    plan, position, order = ticket.plan, ticket.position, ticket.order
+    tick, stop, target = ticket.slot.contract.tick, np.nan, np.nan
+    if plan.stops_at_level and position.side != 0:
+        stop = position.stop_level
+    elif plan.stops_at_level:
+        level = order.stop_level
+        stop = tick_down(level, tick) if side > 0 else tick_up(level, tick)
+    if plan.targets_at_level and position.side != 0:
+        target = position.target_level
+    elif plan.targets_at_level:
+        level = order.target_level
+        target = tick_up(level, tick) if side > 0 else tick_down(level, tick)
+    return stop, target
+
+
+@step
+def wanted_lots(ticket: Ticket, side: float, price: float, stop: float) -> float:
+    """Return the lots by the plan's sizing (rule 6); `stop` is that of a level, or NaN."""
     plan, position, contract = ticket.plan, ticket.position, ticket.slot.contract
     ranges = ticket.order.atr if position.side == 0 else position.atr
     if plan.size_by == codes.BY_QUANTITY:
@@ -1289,7 +1332,11 @@ def wanted_lots(ticket: Ticket, price: float) -> float:
             wanted = funds / (price * contract.multiplier)
         elif plan.size_by == codes.BY_RISK:
             distance = stop_distance(price, ranges[codes.STOP], plan)
+            distance = nearer_distance(distance, (price - stop) * side)
             wanted = funds / (distance * contract.multiplier)
+        elif plan.size_by == codes.BY_OPERAND:
+            share = ticket.order.share if position.side == 0 else position.share
+            wanted = funds * share / (price * contract.multiplier)
         else:
             wanted = funds / (plan.size_atr * ranges[codes.SIZE] * contract.multiplier)
     return float(np.floor(wanted / contract.lot + 1e-9))
@@ -1333,6 +1380,8 @@ def open_position(ticket: Ticket, side: float, price: float, lots: float) -> Non
     write_fill(ticket, ticket.work.time, side, Exit(codes.OPEN, price, quantity), items)
     account.cash -= locked + fee
     if position.side == 0:
+        position.stop_level, position.target_level = levels_of_entry(ticket, side)
+        position.share = ticket.order.share
         ticket.work.open += 1
         position.side, position.average, position.quantity = side, price, quantity
         position.locked, position.charges, position.extreme = locked, fee, price
@@ -1537,7 +1586,11 @@ def leave(ticket: Ticket, exit_: Exit, items: Paise, time: int) -> None:
 # Levels and worth.
 
 tick_down, tick_up = step(prices.tick_down), step(prices.tick_up)
-stop_distance, target_distance = step(prices.stop_distance), step(prices.target_distance)
+stop_distance, nearer_distance, target_distance = (
+    step(prices.stop_distance),
+    step(prices.nearer_distance),
+    step(prices.target_distance),
+)
 is_armed, trail_distance = step(prices.is_armed), step(prices.trail_distance)
 step_distance, add_distance, offset_price = (
     step(prices.step_distance),
@@ -1563,6 +1616,8 @@ def set_levels(position: Struct, plan: Struct) -> None:
     """Set stop and target from the average entry, rounded away from it (rules 3 and 7)."""
     side, average, tick = position.side, position.average, position.contract.tick
     distance = stop_distance(average, position.atr[codes.STOP], plan)
+    if plan.stops_at_level:
+        distance = nearer_distance(distance, (average - position.stop_level) * side)
     if distance > 0:
         level = average - side * distance
         level = tick_down(level, tick) if side > 0 else tick_up(level, tick)
@@ -1573,6 +1628,8 @@ def set_levels(position: Struct, plan: Struct) -> None:
     if reach > 0:
         level = average + side * reach
         position.target = tick_up(level, tick) if side > 0 else tick_down(level, tick)
+    if plan.targets_at_level:
+        position.target = position.target_level
     for number in range(plan.steps):
         level = average + side * step_distance(average, distance, number, plan)
         level = tick_up(level, tick) if side > 0 else tick_down(level, tick)
@@ -1583,21 +1640,33 @@ def set_levels(position: Struct, plan: Struct) -> None:
 
 @step
 def trails(plan: Struct) -> bool:
-    return bool(plan.trail_rate > 0 or plan.trail_points > 0 or plan.trail_atr > 0)
+    by_distance = plan.trail_rate > 0 or plan.trail_points > 0 or plan.trail_atr > 0
+    return bool(plan.trails_at_level or by_distance)
 
 
 @phase
 def trailed(
-    position: Struct, stop: float, extreme: float, best: float, plan: Struct, contract: Struct
+    position: Struct,
+    stop: float,
+    extreme: float,
+    best: float,
+    at_level: float,
+    plan: Struct,
+    contract: Struct,
 ) -> tuple[float, float]:
-    """Return the stop and the extreme after one more bar (rule 5): the stop never loosens."""
+    """Return the stop and the extreme after one more bar (rule 5): the stop never loosens.
+
+    `at_level` is the level of the bar that the stop follows, NaN if unknown.
+    """
     side = position.side
     if not trails(plan):
         return stop, extreme
     if (best - extreme) * side > 0:
         extreme = best
     if is_armed(extreme, position.average, side, plan):
-        level = extreme - side * trail_distance(extreme, position.atr[codes.TRAIL], plan)
+        level = at_level
+        if not plan.trails_at_level:
+            level = extreme - side * trail_distance(extreme, position.atr[codes.TRAIL], plan)
         level = tick_down(level, contract.tick) if side > 0 else tick_up(level, contract.tick)
         if (level - stop) * side > 0 or np.isnan(stop):
             stop = level

@@ -34,6 +34,13 @@ def stop_distance(price: float, atr: float, plan: Plan) -> float:
     return max(first, second)
 
 
+def nearer_distance(distance: float, to_level: float) -> float:
+    """Return the smaller of the distance to the stop and that to its level (rule 3); 0 is none, and
+    a NaN of the level.
+    """
+    return to_level if to_level > 0 and not 0 < distance < to_level else distance
+
+
 def target_distance(price: Price, stop: Price, atr: Price, plan: Plan) -> Price:
     """Return the distance from the entry to the target (rule 3), given the stop's; 0 is no
     target.

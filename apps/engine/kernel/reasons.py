@@ -38,8 +38,11 @@ REJECTIONS = (
     "daily_profit_limit",
     "entry_limit",
     "cooldown",
+    "level_beyond_entry",
 )
-OPTIONAL_REJECTIONS = frozenset({"daily_profit_limit", "entry_limit", "cooldown"})
+OPTIONAL_REJECTIONS = frozenset(
+    {"daily_profit_limit", "entry_limit", "cooldown", "level_beyond_entry"}
+)
 """A result has them only if its strategy sets the field that causes them."""
 REDUCTIONS = ("max_position_size", "cash", "volume")
 """What makes an entry smaller than its sizing asks for."""

@@ -45,6 +45,8 @@ RATE = np.dtype(
 
 # Average true ranges: of size, stop, target, trail and the distance of adds.
 RANGES: Final = 5
+# Levels of a bar, and the share of equity: the columns of `codes`.
+LEVELS: Final = 7
 # Steps of an exit in parts, at most.
 EXIT_STEPS: Final = 3
 NO_STEPS: Final = (0.0, 0.0, 0.0)
@@ -94,6 +96,9 @@ POSITION = np.dtype(
         ("entries", "i2"),
         ("trailed", "u1"),  # the stop is where trailing put it
         ("last_fill", "f8"),  # the price of its last entry or add
+        ("stop_level", "f8"),  # of a stop that rests at a level, as read at the signal
+        ("target_level", "f8"),
+        ("share", "f8"),  # of equity, of each entry whose size an operand says
         ("steps", "f8", (EXIT_STEPS,)),  # the levels at which parts of it leave
         ("taken", "i4"),  # steps so far
         ("sold", "f8"),  # the quantity of the parts that have left
@@ -109,6 +114,9 @@ ORDER = np.dtype(
     [
         ("price", "f8"),  # of an entry, unless it is at market
         ("atr", "f8", (RANGES,)),  # average true ranges at its signal
+        ("stop_level", "f8"),  # of its side, at its signal
+        ("target_level", "f8"),
+        ("share", "f8"),  # of equity
         ("close_reason", "i8"),  # why `pending` has FLATTEN or HELD_UP
         ("pending", "i8"),  # signal bits, and marks of `codes`
     ]
@@ -196,6 +204,7 @@ class Bars(NamedTuple):
 
 NO_MARGINS: Final = np.empty(0)
 NO_VOLUME: Final = np.empty(0)
+NO_LEVELS: Final = np.empty((0, LEVELS))
 
 
 class MarketRows(NamedTuple):
@@ -218,6 +227,9 @@ class MarketRows(NamedTuple):
     # rupee of price; or empty: nothing (rule 6).
     short_margins: NDArray[np.float64] = NO_MARGINS
     volume: NDArray[np.float64] = NO_VOLUME  # [bars], or empty: no entry is cut by it (rule 6)
+    # [bars, LEVELS] what operands say at each close, or [0, LEVELS]: the plan reads none. A stop, a
+    # target and a share are known where there is an entry; an unknown trail is NaN.
+    levels: NDArray[np.float64] = NO_LEVELS
 
     @property
     def rows(self) -> int:
@@ -280,6 +292,9 @@ class Plan(NamedTuple):
     add_rate: float = 0.0
     add_points: float = 0.0
     add_atr: float = 0.0
+    stops_at_level: bool = False
+    targets_at_level: bool = False
+    trails_at_level: bool = False
     # Parts of a position that leave earlier. The distance of a level is ratio x the stop's + rate x
     # price + points.
     steps: int = 0
@@ -450,6 +465,7 @@ def check_shapes(
         and market.flags.shape in ((0,), (bars,))
         and market.short_margins.shape in ((0,), (bars,))
         and market.volume.shape in ((0,), (bars,))
+        and market.levels.shape in ((0, LEVELS), (bars, LEVELS))
         and output.trades.size >= 2 * slots
         and output.equity.size == rows
         and (output.fills.size == 0 or output.fills.size >= FILLS_A_ROW * slots)

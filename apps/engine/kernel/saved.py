@@ -56,11 +56,21 @@ class Layout:
 _UNREADABLE: Final = "The engine has changed: it cannot read what it saved before."
 
 # Release 1.0.0 had no counts of entries, reduced ones or waiting exits, no cooldown, no adds by
-# distance and no exits in parts. It had fewer ranges and reasons for refusing an entry; later ones
-# follow them.
+# distance, no exits at levels or in parts. It had fewer ranges and reasons for refusing an entry;
+# later ones follow them.
 _NOT_IN_6: Final = frozenset(
     {"reduced", "waited", "entries_today", "last_fill", "opened", "cooling"}
-    | {"steps", "taken", "sold", "sold_value", "sold_gross", "delivered_on"}
+    | {
+        "stop_level",
+        "target_level",
+        "share",
+        "steps",
+        "taken",
+        "sold",
+        "sold_value",
+        "sold_gross",
+        "delivered_on",
+    }
 )
 _LENGTHS_IN_6: Final = {"rejected": (9,), "atr": (4,)}
 

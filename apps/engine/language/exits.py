@@ -22,6 +22,7 @@ from apps.engine.language.fields import (
     incomplete,
     refused,
 )
+from apps.engine.language.operands import Operand, PriceOperand  # noqa: F401
 
 
 class PercentageStop(StrictModel):
@@ -52,6 +53,25 @@ class AtrStop(StrictModel):
     type: Literal["atr"]
     atrPeriod: AtrPeriod = 14
     atrMultiplier: Multiplier = 2.0
+
+
+Buffer = Annotated[float, Field(ge=0, le=20)]
+_BUFFER_HELP = "How far beyond the operand it rests, in percent: 0 to 20. Absent: at it."
+_LEVEL_EXAMPLE = {"type": "MIN", "period": 3, "source": "low"}
+
+
+class LevelStop(StrictModel):
+    """A price on the chart, as read at the signal."""
+
+    type: Literal["level"]
+    price: PriceOperand = Field(
+        description=(
+            "The operand at which the stop rests, in the unit of the price; a short of a"
+            " two-sided algorithm reads its mirror."
+        ),
+        examples=[_LEVEL_EXAMPLE],
+    )
+    buffer: Maybe[Buffer] = Field(None, description=_BUFFER_HELP, examples=[0.1])
 
 
 class RiskRewardTarget(StrictModel):
@@ -93,6 +113,19 @@ class AtrTarget(StrictModel):
     type: Literal["atr"]
     atrPeriod: AtrPeriod = 14
     atrMultiplier: Multiplier = 2.0
+
+
+class LevelTarget(StrictModel):
+    """A price on the chart, as read at the signal."""
+
+    type: Literal["level"]
+    price: PriceOperand = Field(
+        description=(
+            "The operand at which the target rests, in the unit of the price; a short of a"
+            " two-sided algorithm reads its mirror."
+        ),
+        examples=[{"type": "PREVIOUS_DAY", "output": "high"}],
+    )
 
 
 StepTarget: TypeAlias = Annotated[
@@ -204,16 +237,39 @@ class AtrTrail(_Trail):
     atrMultiplier: Multiplier = 2.0
 
 
+class LevelTrail(_Trail):
+    """A price on the chart, read at every close."""
+
+    type: Literal["level"]
+    price: Maybe[PriceOperand] = Field(
+        None,
+        description=(
+            "The operand that the stop follows, in the unit of the price. Needed when enabled."
+        ),
+        examples=[_LEVEL_EXAMPLE],
+    )
+    buffer: Maybe[Buffer] = Field(None, description=_BUFFER_HELP, examples=[0.1])
+
+    @model_validator(mode="after")
+    def _has_a_price(self) -> LevelTrail:
+        if self.enabled and self.price is None:
+            raise incomplete("is required", "price")
+        return self
+
+
 def _percentage_unless_said(trail: object) -> object:
     return {"type": "percentage", **trail} if isinstance(trail, dict) else trail
 
 
-StopLoss: TypeAlias = Annotated[PercentageStop | PointsStop | AtrStop, Field(discriminator="type")]
+StopLoss: TypeAlias = Annotated[
+    PercentageStop | PointsStop | AtrStop | LevelStop, Field(discriminator="type")
+]
 TakeProfit: TypeAlias = Annotated[
-    RiskRewardTarget | PercentageTarget | PointsTarget | AtrTarget, Field(discriminator="type")
+    RiskRewardTarget | PercentageTarget | PointsTarget | AtrTarget | LevelTarget,
+    Field(discriminator="type"),
 ]
 TrailingStop: TypeAlias = Annotated[
-    PercentageTrail | PointsTrail | AtrTrail,
+    PercentageTrail | PointsTrail | AtrTrail | LevelTrail,
     Field(discriminator="type"),
     BeforeValidator(_percentage_unless_said),
 ]

@@ -22,6 +22,7 @@ from apps.engine.indicators.indicator import (
     SOURCES,
     Indicator,
     IndicatorParameter,
+    Inversion,
 )
 from apps.engine.indicators.series import (
     OWN_CANDLES,
@@ -33,7 +34,15 @@ from apps.engine.indicators.series import (
     series_lookback,
 )
 from apps.engine.indicators.session_formulas import FIBONACCI
-from apps.engine.language.fields import Level, Maybe, StrictModel, Whole, at_most, refused
+from apps.engine.language.fields import (
+    Level,
+    Maybe,
+    Percentage,
+    StrictModel,
+    Whole,
+    at_most,
+    refused,
+)
 
 MOST_NODES: Final = 16
 """Calculations, indicators and numbers of an operand."""
@@ -66,6 +75,8 @@ if TYPE_CHECKING:
     Timeframe: TypeAlias = str
     Operand: TypeAlias = "IndicatorOperand | Calc"
     NumberOrOperand: TypeAlias = "float | Operand"
+    PercentageOrOperand: TypeAlias = "float | Operand"
+    PriceOperand: TypeAlias = Operand
 else:
     Timeframe = Literal[HIGHER_TIMEFRAMES]
 
@@ -75,6 +86,7 @@ else:
         return Annotated[kinds, Discriminator(_plain_or_operand)]
 
     NumberOrOperand = _plain_or(Level)
+    PercentageOrOperand = _plain_or(Percentage)
 
 
 class IndicatorOperand(StrictModel):
@@ -221,6 +233,20 @@ class Calc(StrictModel):
         return self
 
 
+def _has_a_place(operand: Operand) -> Operand:
+    """Refuse an operand that is not in the unit of the price."""
+    if isinstance(operand, Calc):
+        return operand
+    if getattr(operand, "on", None) is not None:
+        raise refused("is the price of another symbol")
+    row = CATALOGUE[operand.type]
+    if operand.source == "volume" or row.output(operand.output).inversion is not Inversion.SAME:
+        raise refused(f"is no price: {operand.type} has no place on the chart")
+    if not isinstance(operand.source, str):
+        _has_a_place(operand.source)
+    return operand
+
+
 def indicators_in(value: NumberOrOperand) -> Iterator[IndicatorOperand]:
     """Yield every indicator of an operand, those in sources too."""
     if isinstance(value, IndicatorOperand):
@@ -297,3 +323,4 @@ if not TYPE_CHECKING:
             Field(discriminator="type"),
         ],
     )
+    PriceOperand = Annotated[Operand, AfterValidator(_has_a_place)]

@@ -10,8 +10,8 @@ stays.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias, get_args
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from apps.engine.indicators import patterns
 from apps.engine.indicators.catalogue import CATALOGUE
@@ -29,7 +29,7 @@ from apps.engine.language.conditions import (
     TimeWindow,
     Weekday,
 )
-from apps.engine.language.exits import ExitConditions
+from apps.engine.language.exits import ExitConditions, LevelStop, LevelTarget, LevelTrail
 from apps.engine.language.operands import Calc, Operand
 
 _OPPOSITE_OPERATOR = {
@@ -197,6 +197,34 @@ def _measure(condition: IndicatorValue, *, inverted: bool) -> Comparison | Movem
     if value is None:
         return Movement(read, operator, condition.candles or 1)
     return Comparison(read, operator, _inversion(operand).level(value) if inverted else value)
+
+
+class LevelRead(NamedTuple):
+    """A level of a stop, target or trail for each side: values, and the buffer in percent."""
+
+    kind: Literal["stop", "target", "trail"]
+    long: ComputedValue
+    short: ComputedValue
+    buffer: float
+
+
+def level_reads(exits: ExitConditions, entry: EntryConditions) -> Iterator[LevelRead]:
+    """Yield the levels of exits (rules 3 and 5).
+
+    In an algorithm of both sides the short's level is the mirror; else both are as written.
+    """
+
+    def level(kind: Literal["stop", "target", "trail"], price: Operand, buffer: float) -> LevelRead:
+        short = _opposite(price) if entry.positionType == "both" else price.value
+        return LevelRead(kind, price.value, short, buffer)
+
+    stop, target, trail = exits.stopLoss, exits.takeProfit, exits.trailingStop
+    if isinstance(stop, LevelStop):
+        yield level("stop", stop.price, stop.buffer or 0.0)
+    if isinstance(target, LevelTarget):
+        yield level("target", target.price, 0.0)
+    if isinstance(trail, LevelTrail) and trail.enabled and trail.price is not None:
+        yield level("trail", trail.price, trail.buffer or 0.0)
 
 
 def _inversion(operand: Operand) -> Inversion:

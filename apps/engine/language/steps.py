@@ -24,6 +24,7 @@ from apps.engine.language.fields import (
     incomplete,
     refused,
 )
+from apps.engine.language.operands import Operand, PercentageOrOperand  # noqa: F401
 
 
 def _well_formed(symbol: str) -> str:
@@ -179,8 +180,12 @@ class PercentageOfEquity(_Sizing):
     """The quantity for a percentage of equity."""
 
     method: Literal["percentage_of_equity"]
-    percentage: Percentage = Field(
-        description="The value of each entry in percent of equity.", examples=[10]
+    percentage: PercentageOrOperand = Field(
+        description=(
+            "The value of each entry in percent of equity: a number, or an operand as read at"
+            " the signal, of which more than 100 counts as 100."
+        ),
+        examples=[10],
     )
 
 

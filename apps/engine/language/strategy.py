@@ -38,6 +38,9 @@ from apps.engine.language.exits import (
     AtrTarget,
     AtrTrail,
     ExitConditions,
+    LevelStop,
+    LevelTarget,
+    LevelTrail,
     PercentageStop,
     PercentageTarget,
     PointsStop,
@@ -142,6 +145,22 @@ class Strategy(StrictModel):
         return hash_of(_without_numbers(self.model_dump(mode="json", exclude_none=True)))
 
     @property
+    def level_operands(self) -> dict[str, Operand]:
+        """The operands of stop, target, trail and size that are used, by their dotted paths."""
+        exits, sizing = self.exitConditions, self.positionSizing
+        operands: dict[str, Operand] = {}
+        if isinstance(exits.stopLoss, LevelStop):
+            operands["exitConditions.stopLoss.price"] = exits.stopLoss.price
+        if isinstance(exits.takeProfit, LevelTarget):
+            operands["exitConditions.takeProfit.price"] = exits.takeProfit.price
+        trail = exits.trailingStop
+        if isinstance(trail, LevelTrail) and trail.enabled and trail.price is not None:
+            operands["exitConditions.trailingStop.price"] = trail.price
+        if isinstance(sizing, PercentageOfEquity) and not isinstance(sizing.percentage, float):
+            operands["positionSizing.percentage"] = sizing.percentage
+        return operands
+
+    @property
     def warmup_bars(self) -> int:
         """The bars before the first one with known values for everything the strategy reads from
         its own candles.
@@ -205,6 +224,10 @@ class Strategy(StrictModel):
                 for indicator in indicators_in(operand):
                     if indicator.series.reads_volume:
                         yield f"{path}.{name}", indicator
+        for path, operand in self.level_operands.items():
+            for indicator in indicators_in(operand):
+                if indicator.series.reads_volume:
+                    yield path, indicator
 
     def last_entry(self, closes: int) -> int:
         """Return the end of entries in a session that closes at `closes`, both in seconds since
@@ -247,7 +270,7 @@ class Strategy(StrictModel):
                 field, value, wanted = "riskPercentage", percent, capital * percent / stop
                 asked = f"A risk of {percent:g} % {share} at a stop of {stop:g} %"
                 left = f"an entry risks {limit * stop / capital:.3g} % at most"
-            case PercentageOfEquity(percentage=percent):
+            case PercentageOfEquity(percentage=float(percent)):
                 field, value, wanted = "percentage", percent, capital * percent / 100
                 asked = f"An entry of {percent:g} % {share}"
                 left = f"an entry is {limit / capital * 100:.3g} % at most"
@@ -387,8 +410,14 @@ def _errors_of_operands(steps: Mapping[str, object]) -> Iterator[FieldError]:
     own = _at(steps, "basicInfo", "timeframe")
     symbols_read = set[str]()
     traded = _at(steps, "basicInfo", "symbols")
-    for step in ("entryConditions", "exitConditions"):
-        for part in _in_conditions(f"{step}.conditions", _at(steps, step, "conditions")):
+    for parts in (
+        *(
+            _in_conditions(f"{step}.conditions", _at(steps, step, "conditions"))
+            for step in ("entryConditions", "exitConditions")
+        ),
+        *(_in_operand(".".join(path), _at(steps, *path)) for path in _LEVEL_PATHS),
+    ):
+        for part in parts:
             if isinstance(own, str) and own in TIMEFRAMES:
                 yield from _timeframe_errors(part, own)
             symbol = part.value.get("on")
@@ -400,6 +429,37 @@ def _errors_of_operands(steps: Mapping[str, object]) -> Iterator[FieldError]:
                 message = "is not allowed in the source of another symbol's indicator"
                 yield part.error("on", message)
     yield from _missing_sides(steps)
+    yield from _unmirrored_levels(steps)
+
+
+_LEVEL_PATHS: Final = (
+    ("exitConditions", "stopLoss", "price"),
+    ("exitConditions", "takeProfit", "price"),
+    ("exitConditions", "trailingStop", "price"),
+    ("positionSizing", "percentage"),
+)
+
+
+def _unmirrored_levels(steps: Mapping[str, object]) -> Iterator[FieldError]:
+    """Yield an error for every level of an algorithm of both sides that has no mirror."""
+    if _at(steps, "entryConditions", "positionType") != "both":
+        return
+    for *path, field in _LEVEL_PATHS[:3]:
+        written = _at(steps, *path, field)
+        full_path = ".".join((*path, field))
+        if _has_no_mirror(full_path, written):
+            message = (
+                f"{full_path} has no mirror, which an algorithm of both sides needs: use an"
+                " indicator, or two algorithms."
+            )
+            yield FieldError(full_path, message, written)
+
+
+def _has_no_mirror(path: str, operand: object) -> bool:
+    return any(
+        part.value.get("type") == "CALC" or "on" in part.value
+        for part in _in_operand(path, operand)
+    )
 
 
 class _Placed(NamedTuple):
@@ -489,9 +549,8 @@ def _without_side(path: str, conditions: object) -> Iterator[FieldError]:
         if inside is not None:
             yield from _without_side(f"{path}[{i}].conditions", inside)
         elif any(
-            part.value.get("type") == "CALC" or "on" in part.value
+            _has_no_mirror(name, condition.get(name))
             for name in ("indicator", "indicator1", "indicator2")
-            for part in _in_operand(name, condition.get(name))
         ):
             field = f"{path}[{i}].side"
             message = (
@@ -533,7 +592,8 @@ def needs(strategy: Strategy) -> Warmups:
         for step, before in ((entry, confirming), (exits, 0))
         for warmup in condition_warmups(step.conditions, before)
     )
-    return (*((OWN_CANDLES, candles) for candles in own), *read)
+    levels = (warmup for operand in strategy.level_operands.values() for warmup in operand.warmups)
+    return (*((OWN_CANDLES, candles) for candles in own), *read, *levels)
 
 
 def _tightest_percentage(strategy: Strategy) -> float | None:
@@ -573,10 +633,12 @@ def _distance(
     | PointsTarget
     | AtrTarget
     | RiskRewardTarget
+    | LevelStop
+    | LevelTarget
     | float
     | None,
 ) -> tuple[object, float] | None:
-    """Return (kind, amount) of a stop or target; a bare number is percent."""
+    """Return (kind, amount) of a stop or target; a bare number is percent. A level has none."""
     match rule:
         case RiskRewardTarget(ratio=ratio):
             return "risk_reward", ratio

@@ -30,6 +30,9 @@ from apps.engine.language.exits import (
     AtrTarget,
     AtrTrail,
     ExitConditions,
+    LevelStop,
+    LevelTarget,
+    LevelTrail,
     PercentageStop,
     PercentageTarget,
     PercentageTrail,
@@ -42,7 +45,7 @@ from apps.engine.language.exits import (
     TakeProfit,
     TrailingStop,
 )
-from apps.engine.language.operands import Calc, IndicatorOperand, NumberOrOperand
+from apps.engine.language.operands import Calc, IndicatorOperand, NumberOrOperand, Operand
 from apps.engine.language.steps import (
     AddDistance,
     AtrDistance,
@@ -222,8 +225,12 @@ def _sizing(sizing: PositionSizing) -> Pairs:
             size = f"of {_number(sizing.quantity)} units, rounded down to whole lots"
         case FixedAmount():
             size = f"worth {_rupees(sizing.amount)}, rounded down to whole lots"
+        case PercentageOfEquity(percentage=float(percent)):
+            size = f"worth {_percent(percent)} of equity, rounded down to whole lots"
         case PercentageOfEquity():
-            size = f"worth {_percent(sizing.percentage)} of equity, rounded down to whole lots"
+            share = f"{_operand(sizing.percentage)} percent"
+            size = f"worth {share} of equity as read at the signal, at most all of it, rounded"
+            size += " down to whole lots"
         case VolatilityBased():
             move = _average_ranges(sizing.atrMultiplier, sizing.atrPeriod)
             loss = _percent(sizing.riskPercentage)
@@ -417,6 +424,8 @@ def _stop(stop: StopLoss | None) -> str:
     match stop:
         case None:
             return "The exit conditions have no stop loss."
+        case LevelStop():
+            return f"The stop rests at {_at_level(stop.price, stop.buffer)}, as read at the signal."
         case PercentageStop():
             distance = _percent(stop.percentage)
         case PointsStop():
@@ -430,6 +439,8 @@ def _target(target: TakeProfit | None) -> str:
     match target:
         case None:
             return "The exit conditions have no target."
+        case LevelTarget():
+            return f"The target rests at {_at_level(target.price, None)}, as read at the signal."
         case RiskRewardTarget():
             return f"The target is {_number(target.ratio)} times as far as the stop loss."
         case PercentageTarget():
@@ -439,6 +450,26 @@ def _target(target: TakeProfit | None) -> str:
         case AtrTarget():
             distance = _average_ranges(target.atrMultiplier, target.atrPeriod)
     return f"The target stands {distance} from the average entry price."
+
+
+def _at_level(price: Operand, buffer: float | None) -> str:
+    beyond = "" if buffer is None else f", {_percent(buffer)} beyond it"
+    return f"{_operand(price)}{beyond}"
+
+
+def _level_trail(trail: LevelTrail) -> str:
+    level = "a level that is not set"
+    if trail.price is not None:
+        level = _at_level(trail.price, trail.buffer)
+    elif trail.buffer is not None:
+        level += f", {_percent(trail.buffer)} beyond it"
+    begins = ""
+    if trail.activationThreshold:
+        past = _percent(trail.activationThreshold)
+        begins = f" It does once the best price is {past} past the average entry."
+    if trail.enabled:
+        return f"The stop follows {level}, read at every close.{begins}"
+    return f"The trailing stop is switched off; it would follow {level}.{begins}"
 
 
 def _step(step: Step) -> str:
@@ -458,6 +489,8 @@ def _trail(trail: TrailingStop | None) -> str:
     match trail:
         case None:
             return "There is no trailing stop."
+        case LevelTrail():
+            return _level_trail(trail)
         case PercentageTrail():
             distance = None if trail.percentage is None else _percent(trail.percentage)
             unit = "percent"

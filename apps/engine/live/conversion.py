@@ -25,10 +25,12 @@ _POSITION_PRICES: Final = (
     "extreme",
     "close",
     "last_fill",
+    "stop_level",
+    "target_level",
     "steps",
     "atr",
 )
-_ORDER_PRICES: Final = ("price", "atr")
+_ORDER_PRICES: Final = ("price", "stop_level", "target_level", "atr")
 
 
 class SettledFraction(NamedTuple):
@@ -106,8 +108,9 @@ def _round_levels(position: Any, order: Any, plan: Plan, tick: float) -> None:
     the run's favour, a stop order away.
     """
     long = position["side"] > 0
-    position["stop"] = (tick_down if long else tick_up)(position["stop"], tick)
-    for name in ("target", "steps"):
+    for name in ("stop", "stop_level"):
+        position[name] = (tick_down if long else tick_up)(position[name], tick)
+    for name in ("target", "target_level", "steps"):
         position[name] = (tick_up if long else tick_down)(position[name], tick)
     up = bool(order["pending"] & ENTER_LONG) != (plan.order_by == AT_LIMIT)
     order["price"] = (tick_up if up else tick_down)(order["price"], tick)

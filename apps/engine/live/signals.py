@@ -13,7 +13,15 @@ from apps.engine.candles.candles import DAY, TIMEFRAMES, Candles, frozen, ist_da
 from apps.engine.candles.sessions import Sessions
 from apps.engine.indicators.aligned_candles import AlignedCandles
 from apps.engine.indicators.series import CandleSource
-from apps.engine.kernel.records import NO_MARGINS, NO_VOLUME, Array, Bars, MarketRows, Plan
+from apps.engine.kernel.records import (
+    NO_LEVELS,
+    NO_MARGINS,
+    NO_VOLUME,
+    Array,
+    Bars,
+    MarketRows,
+    Plan,
+)
 from apps.engine.language.strategy import Strategy
 from apps.engine.live.rows import BarSnapshot, ContractTerms
 from apps.engine.signals.columns import ColumnCache, SymbolBars
@@ -67,7 +75,8 @@ def signal_settings(strategy: Strategy, plan: Plan) -> list[object]:
 
     Strategies with equal conditions and settings get the same signals.
     """
-    return [strategy.atr_periods, ranges_asked(plan).tolist(), squares_off(strategy)]
+    levels = [repr(level) for level in required_inputs(strategy).levels]
+    return [strategy.atr_periods, ranges_asked(plan).tolist(), squares_off(strategy), levels]
 
 
 class SignalEvaluator:
@@ -105,6 +114,7 @@ class SignalEvaluator:
         """
         signals = np.zeros((len(self._symbols), 1), np.uint8)
         ranges, flags, inputs = [NO_RANGES], [_NO_FLAGS], required_inputs(strategy)
+        levels = [NO_LEVELS]
         for s in self._with_bar:
             bars, calendar = self._bars[s], terms.calendars[s]
             longer = self._longer_of(s, strategy, calendar)
@@ -117,13 +127,14 @@ class SignalEvaluator:
             )
             signals[s] = evaluated.signals
             ranges.append(evaluated.ranges)
+            levels.append(evaluated.levels)
             flags.append(self._flags_of(s, strategy, calendar, terms.contracts[s]))
         if any(map(len, flags)):  # of the others nothing is asked
             flags = [of_symbol if len(of_symbol) else _NO_FLAG for of_symbol in flags[1:]]
         market = MarketRows(
             self._time, self._day, self._cell, self._prices,
             np.concatenate(ranges), np.concatenate(flags), self._short_margins(strategy, terms),
-            self._volume(plan),
+            self._volume(plan), np.concatenate(levels),
         )  # fmt: skip
         return SignalInput(market, signals)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from apps.engine.indicators.series import OWN_CANDLES, CandleSource, ComputedValue, Read, reads_of
 from apps.engine.kernel.codes import (
@@ -13,6 +13,10 @@ from apps.engine.kernel.codes import (
     ENTER_SHORT,
     EXIT_LONG,
     EXIT_SHORT,
+    SHARE,
+    STOP_LEVEL,
+    TARGET_LEVEL,
+    TRAIL_LEVEL,
 )
 from apps.engine.language.conditions import Side
 from apps.engine.language.sides import (
@@ -24,6 +28,7 @@ from apps.engine.language.sides import (
     Within,
     entry_check,
     exit_check,
+    level_reads,
 )
 from apps.engine.language.strategy import Strategy, needs
 
@@ -34,6 +39,14 @@ class SignalCondition(NamedTuple):
     bit: int
     check: Check
     candles: int
+
+
+class LevelColumn(NamedTuple):
+    """A column of the kernel's levels: a value, and the factor of its buffer."""
+
+    column: int
+    value: ComputedValue
+    factor: float = 1.0
 
 
 class RequiredInputs(NamedTuple):
@@ -50,6 +63,7 @@ class RequiredInputs(NamedTuple):
     warmups: tuple[int, ...]
     aligned: tuple[tuple[CandleSource, int], ...]
     atr_periods: tuple[int, int, int, int, int]
+    levels: tuple[LevelColumn, ...] = ()
 
     @property
     def lookback(self) -> int:
@@ -70,7 +84,21 @@ def required_inputs(strategy: Strategy) -> RequiredInputs:
         tuple(candles for source, candles in warmups if source == OWN_CANDLES),
         tuple((source, candles) for source, candles in warmups if source != OWN_CANDLES),
         strategy.atr_periods,
+        tuple(_levels(strategy)),
     )
+
+
+_COLUMNS: Final = {"stop": STOP_LEVEL, "target": TARGET_LEVEL, "trail": TRAIL_LEVEL}
+
+
+def _levels(strategy: Strategy) -> Iterator[LevelColumn]:
+    for level in level_reads(strategy.exitConditions, strategy.entryConditions):
+        column = _COLUMNS[level.kind]
+        yield LevelColumn(column, level.long, 1 - level.buffer / 100)
+        yield LevelColumn(column + 1, level.short, 1 + level.buffer / 100)
+    share = strategy.level_operands.get("positionSizing.percentage")
+    if share is not None:
+        yield LevelColumn(SHARE, share.value)
 
 
 def _conditions(strategy: Strategy) -> Iterator[SignalCondition]:

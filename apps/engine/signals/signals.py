@@ -14,8 +14,9 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.indicators.series import Floats, Read, Series, series, shifted
-from apps.engine.kernel.records import RANGES
+from apps.engine.indicators.series import Floats, Read, Series, reads_of, series, shifted
+from apps.engine.kernel.codes import SHARE
+from apps.engine.kernel.records import LEVELS, NO_LEVELS, RANGES
 from apps.engine.language.sides import (
     Check,
     Comparison,
@@ -112,6 +113,33 @@ def atr_columns(
             if period:
                 batch.unpack(columns.read(_atr(period)), ranges[begin:, position])
     return ranges
+
+
+def level_columns(
+    inputs: RequiredInputs,
+    bars: SymbolBars,
+    first: int,
+    last: int,
+    *,
+    cache: ColumnCache | None = None,
+) -> Floats:
+    """Return the kernel's levels at the bars [first, last), f8[last - first, LEVELS]; f8[0, LEVELS]
+    if the strategy reads none.
+
+    NaN for unused ones, and for values that are unknown or not above 0. `bars` and `cache` are as
+    for `signals_of`.
+    """
+    if not inputs.levels:
+        return NO_LEVELS
+    levels, cache = np.full((last - first, LEVELS), np.nan), cache or ColumnCache(0)
+    offsets = (read.offset for level in inputs.levels for read in reads_of(level.value))
+    lookback = max(offsets, default=0)
+    for batch in cache.batches_of(bars.candles, inputs.timeframe, first, last, lookback):
+        columns, begin = BatchColumns(bars, batch, cache), batch.blocks[0].first - first
+        for column, value, factor in inputs.levels:
+            batch.unpack(columns.read(value) * factor, levels[begin:, column])
+    levels[:, SHARE] = np.minimum(levels[:, SHARE], 100) / 100
+    return np.where(levels > 0, levels, np.nan)
 
 
 def _atr(period: int) -> Read:

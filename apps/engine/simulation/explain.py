@@ -6,10 +6,13 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
+import numpy as np
+
 from apps.engine.indicators.aligned_candles import AlignedCandles
 from apps.engine.indicators.catalogue import CATALOGUE
 from apps.engine.indicators.indicator import Indicator, IndicatorOutput
 from apps.engine.indicators.series import Calculation, CandleSource, ComputedValue, Series
+from apps.engine.kernel.codes import TRAIL_LEVEL
 from apps.engine.language.conditions import Condition, EntryConditions, Side
 from apps.engine.language.sides import (
     Check,
@@ -28,11 +31,13 @@ from apps.engine.language.strategy import Strategy
 from apps.engine.signals.blocks import batches_of
 from apps.engine.signals.columns import BatchColumns, ColumnCache
 from apps.engine.signals.required_inputs import lookback, required_inputs
-from apps.engine.signals.signals import atr_columns, confirmed
+from apps.engine.signals.signals import atr_columns, confirmed, level_columns
 from apps.engine.simulation.timeline import SymbolSeries
 
 OPPOSITE: Final[Mapping[Side, Side]] = {"long": "short", "short": "long"}
 _SIGNS = {1: "bullish", -1: "bearish", 0: "of either direction"}
+TRAILS: Final = (TRAIL_LEVEL, TRAIL_LEVEL + 1)
+"""The levels that no entry needs."""
 _DEFAULT_SOURCE = "close"
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _INFIX = {"add": " + ", "subtract": " - ", "multiply": " x ", "divide": " / "}
@@ -103,9 +108,14 @@ def traded(entry: EntryConditions) -> tuple[Side, ...]:
 
 
 def ranges_known(strategy: Strategy, symbol_series: SymbolSeries, bar: int) -> bool:
-    """Return whether every average true range that the strategy uses is known: otherwise there is
-    no entry.
+    """Return whether every average true range and every level that an entry needs is known:
+    otherwise there is no entry.
     """
+    inputs = required_inputs(strategy)
+    levels = level_columns(inputs, symbol_series.bars, bar, bar + 1)
+    needed = [level.column for level in inputs.levels if level.column not in TRAILS]
+    if np.isnan(levels[:, needed]).any():
+        return False
     if not any(strategy.atr_periods):
         return True
     (matches,) = atr_columns(required_inputs(strategy), symbol_series.bars, bar, bar + 1)

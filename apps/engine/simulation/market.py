@@ -11,7 +11,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from apps.engine.candles.candles import DAY, IST, Candles, frozen, shared_columns
-from apps.engine.kernel.records import RANGES, Bars, MarketRows
+from apps.engine.kernel.records import LEVELS, NO_LEVELS, RANGES, Bars, MarketRows
 from apps.engine.signals.signals import NO_RANGES, SignalMask
 from apps.engine.simulation.timeline import SymbolSeries, SymbolSignals
 
@@ -62,9 +62,10 @@ def combine_signals(
     if len(sections) == 1:
         (only,) = symbol_signals
         alone = market._replace(atr=only.ranges) if len(only.ranges) else market
-        return alone, only.signals[np.newaxis]
+        return alone._replace(levels=only.levels), only.signals[np.newaxis]
     signals = np.empty((len(sections), rows), np.uint8) if into is None else into
     ranges = market.atr if packed_ranges is None else packed_ranges
+    levels = NO_LEVELS
     for number, (section, symbol) in enumerate(zip(sections, symbol_signals, strict=True)):
         own = signals[number]
         if len(symbol.signals) == rows:
@@ -75,7 +76,10 @@ def combine_signals(
         if packed_ranges is None and len(symbol.ranges):
             ranges = ranges if len(ranges) else np.empty((len(market.bars.open), RANGES))
             ranges[section] = symbol.ranges
-    return market._replace(atr=ranges), signals
+        if len(symbol.levels):
+            levels = levels if len(levels) else np.empty((len(market.bars.open), LEVELS))
+            levels[section] = symbol.levels
+    return market._replace(atr=ranges, levels=levels), signals
 
 
 def warm_up() -> None:

@@ -34,6 +34,9 @@ from apps.engine.language.exits import (
     AtrStop,
     AtrTarget,
     AtrTrail,
+    LevelStop,
+    LevelTarget,
+    LevelTrail,
     PercentageStop,
     PercentageTarget,
     PercentageTrail,
@@ -180,8 +183,10 @@ def _with_size(plan: Plan, sizing: PositionSizing) -> Plan:
             return plan._replace(size_by=codes.BY_QUANTITY, size=float(quantity))
         case FixedAmount(amount=amount):
             return plan._replace(size_by=codes.BY_AMOUNT, size=amount)
-        case PercentageOfEquity(percentage=percent):
+        case PercentageOfEquity(percentage=float(percent)):
             return plan._replace(size_by=codes.BY_EQUITY, size=percent / 100)
+        case PercentageOfEquity():
+            return plan._replace(size_by=codes.BY_OPERAND, size=1.0)
         case RiskBased(riskPercentage=percent):
             return plan._replace(size_by=codes.BY_RISK, size=percent / 100)
         case VolatilityBased(riskPercentage=percent, atrMultiplier=multiple):
@@ -212,6 +217,8 @@ def _with_stop(plan: Plan, stop: StopLoss | None, percent: float | None) -> Plan
             return plan._replace(stop_points=points)
         case AtrStop(atrMultiplier=multiple):
             return plan._replace(stop_atr=multiple)
+        case LevelStop():
+            return plan._replace(stops_at_level=True)
     return plan
 
 
@@ -228,6 +235,8 @@ def _with_target(plan: Plan, target: TakeProfit | None, percent: float | None) -
             return plan._replace(target_points=points)
         case AtrTarget(atrMultiplier=multiple):
             return plan._replace(target_atr=multiple)
+        case LevelTarget():
+            return plan._replace(targets_at_level=True)
     return plan._replace(target_rate=(percent or 0.0) / 100)
 
 
@@ -258,6 +267,8 @@ def _with_trail(plan: Plan, trail: TrailingStop | None) -> Plan:
             return plan._replace(trail_points=points or 0.0)
         case AtrTrail(atrMultiplier=multiple):
             return plan._replace(trail_atr=multiple)
+        case LevelTrail():
+            return plan._replace(trails_at_level=True)
 
 
 def ranges_asked(plan: Plan) -> NDArray[np.bool_]:

@@ -172,6 +172,10 @@ def rejected_signals(strategy: Strategy, simulation: Simulation) -> dict[str, in
         "daily_profit_limit": risk.maxDailyProfit is not None,
         "entry_limit": bool(risk.maxEntriesPerDay or risk.maxEntriesPerSymbol),
         "cooldown": risk.cooldown is not None,
+        "level_beyond_entry": any(
+            path.startswith("exitConditions") and "trailing" not in path
+            for path in strategy.level_operands
+        ),
     }
     return {name: n for name, n in simulation.rejected.items() if are_set.get(name, True)}
 

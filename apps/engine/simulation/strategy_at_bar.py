@@ -51,6 +51,11 @@ class StrategyAtBar:
         """The sides with an order that the next bar reaches (rule 12)."""
         return trade_levels.orders_reached(self.strategy, self.contract, self.series.used, self.bar)
 
+    @property
+    def beyond_levels(self) -> frozenset[Side]:
+        """The sides whose fill in the next bar is at or beyond their levels (rule 3)."""
+        return trade_levels.sides_beyond_levels(self.strategy, self.contract, self.series, self.bar)
+
     def exits(self, side: Side) -> SideFound:
         """Return the exit conditions for a position of a side; nothing confirms them."""
         return explain.exits_at(side, self.strategy, self.series, self.bar)

@@ -16,13 +16,29 @@ from apps.engine.candles.sessions import Sessions, in_session
 from apps.engine.errors import LEAST_BARS, InsufficientBars
 from apps.engine.indicators.aligned_candles import AlignedCandles
 from apps.engine.indicators.series import OWN_CANDLES, CandleSource
-from apps.engine.kernel.codes import ENTER, EXIT_LONG, EXIT_SHORT
-from apps.engine.kernel.records import NO_MARGINS, NO_VOLUME, Plan
+from apps.engine.kernel.codes import (
+    BY_OPERAND,
+    ENTER,
+    ENTER_LONG,
+    ENTER_SHORT,
+    EXIT_LONG,
+    EXIT_SHORT,
+    SHARE,
+    STOP_LEVEL,
+    TARGET_LEVEL,
+)
+from apps.engine.kernel.records import NO_LEVELS, NO_MARGINS, NO_VOLUME, Plan
 from apps.engine.language.strategy import Strategy
 from apps.engine.results.wire_receipt import ReceiptNote
 from apps.engine.signals.columns import Arrays, ColumnCache, SymbolBars
 from apps.engine.signals.required_inputs import RequiredInputs
-from apps.engine.signals.signals import NO_RANGES, SignalMask, atr_columns, signals_of
+from apps.engine.signals.signals import (
+    NO_RANGES,
+    SignalMask,
+    atr_columns,
+    level_columns,
+    signals_of,
+)
 from apps.engine.simulation.circuits import CLOSE_DAYS, circuit_flags, may_be_locked, with_circuits
 from apps.engine.simulation.plan import Contract, ranges_asked, square_off_flags
 
@@ -183,10 +199,11 @@ class SymbolSeries(NamedTuple):
 
 
 class SymbolSignals(NamedTuple):
-    """Signal bits and average true ranges of a strategy, at each bar of a symbol."""
+    """Signal bits, average true ranges and levels of a strategy, at each bar of a symbol."""
 
     signals: SignalMask
     ranges: NDArray[np.float64]
+    levels: NDArray[np.float64] = NO_LEVELS
 
 
 def short_margins_of(
@@ -251,14 +268,37 @@ def signals_at_bars(
     """
     cache = cache or ColumnCache(0)
     signals = signals_of(inputs, bars, first, len(bars.candles), cache=cache, into=into)
-    if not any(inputs.atr_periods):
-        return SymbolSignals(signals, NO_RANGES)
-    ranges, unknown = _ranges_at(inputs, plan, bars, first, cache)
-    entries = signals[unknown] & ENTER
-    signals[unknown] ^= entries
+    ranges, levels = NO_RANGES, level_columns(inputs, bars, first, len(bars.candles), cache=cache)
+    if any(inputs.atr_periods):
+        ranges, unknown = _ranges_at(inputs, plan, bars, first, cache)
+        _take_entries(signals, unknown, ENTER, plan)
+    if len(levels):
+        for bit, needed in _levels_needed(plan):
+            unknown = np.flatnonzero(np.isnan(levels[:, needed]).any(axis=1))
+            _take_entries(signals, unknown[signals[unknown] & ENTER == bit], bit, plan)
+    return SymbolSignals(signals, ranges, levels)
+
+
+def _levels_needed(plan: Plan) -> list[tuple[int, list[int]]]:
+    """Return the columns of levels that an entry needs, for the bit of each side."""
+    sides = ((ENTER_LONG, 0), (ENTER_SHORT, 1))
+    return [
+        (
+            bit,
+            [STOP_LEVEL + short] * plan.stops_at_level
+            + [TARGET_LEVEL + short] * plan.targets_at_level
+            + [SHARE] * (plan.size_by == BY_OPERAND),
+        )
+        for bit, short in sides
+    ]
+
+
+def _take_entries(signals: SignalMask, bars: NDArray[np.intp], entry: int, plan: Plan) -> None:
+    """Take the entries of these bars away; as opposite signals they still close (rule 5)."""
+    entries = signals[bars] & entry
+    signals[bars] ^= entries
     if plan.reverse:
-        signals[unknown] |= CLOSES[entries]
-    return SymbolSignals(signals, ranges)
+        signals[bars] |= CLOSES[entries]
 
 
 def _ranges_at(

@@ -21,14 +21,17 @@ from apps.engine.kernel.codes import (
     LOCKED_DOWN,
     LOCKED_UP,
     STOP,
+    STOP_LEVEL,
     TARGET,
+    TARGET_LEVEL,
     TRAIL,
+    TRAIL_LEVEL,
 )
-from apps.engine.kernel.records import RANGES, Array, Plan
+from apps.engine.kernel.records import NO_LEVELS, RANGES, Array, Plan
 from apps.engine.language.conditions import Side
 from apps.engine.language.strategy import Strategy
 from apps.engine.signals.required_inputs import required_inputs
-from apps.engine.signals.signals import atr_columns
+from apps.engine.signals.signals import atr_columns, level_columns
 from apps.engine.simulation.plan import Contract, plan_of
 from apps.engine.simulation.timeline import SymbolSeries
 
@@ -41,7 +44,8 @@ SIDES_BY_SIGN: Final[dict[Side, float]] = {"long": 1.0, "short": -1.0}
 class HeldPosition(NamedTuple):
     """A position without adds: its plan, contract and candles; long (1) or short (-1); the index of
     its entry bar and its price; the average true ranges of its signal, f8[RANGES], 0 for unused
-    ones; the bars in which nobody trades against its exit (rule 22).
+    ones; the bars in which nobody trades against its exit (rule 22); what operands say at the
+    signal and at each bar from the entry on, f8[bars, LEVELS], where a level is read.
     """
 
     plan: Plan
@@ -52,6 +56,12 @@ class HeldPosition(NamedTuple):
     price: float
     ranges: Floats
     locked: NDArray[np.intp] = np.empty(0, np.intp)
+    levels: Floats = NO_LEVELS
+
+    def level(self, column: int) -> Floats:
+        """Return a level of its side at the signal and at each bar from the entry on."""
+        level: Floats = self.levels[:, column + (self.side < 0)]
+        return level
 
 
 class Levels(NamedTuple):
@@ -83,7 +93,10 @@ def levels_of(
     lock = LOCKED_DOWN if side > 0 else LOCKED_UP
     flags, before = symbol_series.flags, len(used) - len(symbol_series.candles)
     locked = before + np.flatnonzero(flags & lock)
-    return levels_at(HeldPosition(plan, contract, used, side, entry, price, ranges, locked), bar)
+    levels = level_columns(required_inputs(strategy), symbol_series.bars, entry - 1, bar)
+    return levels_at(
+        HeldPosition(plan, contract, used, side, entry, price, ranges, locked, levels), bar
+    )
 
 
 def levels_at(p: HeldPosition, bar: int) -> Levels:
@@ -93,17 +106,54 @@ def levels_at(p: HeldPosition, bar: int) -> Levels:
     plan, ticks = p.plan, _ticks(p, p.entry, p.entry + 1)
     stop = target = NONE
     distance = prices.stop_distance(p.price, float(p.ranges[STOP]), plan)
+    at_stop, at_target = _resting(p)
+    distance = prices.nearer_distance(distance, (p.price - at_stop) * p.side)
     if distance > 0:
         stop = float(_rounded(p.price - p.side * distance, -p.side, ticks)[0])
     reach = prices.target_distance(p.price, distance, float(p.ranges[TARGET]), plan)
     if reach > 0:
         target = float(_rounded(p.price + p.side * reach, p.side, ticks)[0])
+    if plan.targets_at_level:
+        target = at_target
     if _has_moved_stop(p, bar, distance, target):
         moved = float(_rounded(p.price, -p.side, ticks)[0])
         stop = stop if (stop - moved) * p.side > 0 else moved
     trails = plan.trail_rate > 0 or plan.trail_points > 0 or plan.trail_atr > 0
+    trails = trails or plan.trails_at_level
     trailed = _trailed(p, bar) if trails else NONE
     return Levels(stop, NONE if (stop - trailed) * p.side >= 0 else trailed, target)
+
+
+def _resting(p: HeldPosition) -> tuple[float, float]:
+    """Return the stop and the target that rest at levels read at the signal; NaN for others."""
+    ticks, stop, target = _ticks(p, p.entry, p.entry + 1), NONE, NONE
+    if p.plan.stops_at_level:
+        stop = float(_rounded(float(p.level(STOP_LEVEL)[0]), -p.side, ticks)[0])
+    if p.plan.targets_at_level:
+        target = float(_rounded(float(p.level(TARGET_LEVEL)[0]), p.side, ticks)[0])
+    return stop, target
+
+
+def sides_beyond_levels(
+    strategy: Strategy, contract: Contract, symbol_series: SymbolSeries, signal: int
+) -> frozenset[Side]:
+    """Return the sides whose fill in the bar after a signal lies at or beyond the level of their
+    stop or target (rule 3).
+    """
+    plan, used, entry = plan_of(strategy), symbol_series.used, signal + 1
+    if not (plan.stops_at_level or plan.targets_at_level) or entry >= len(used):
+        return frozenset()
+    levels = level_columns(required_inputs(strategy), symbol_series.bars, signal, entry)
+    beyond = set[Side]()
+    for side, sign in SIDES_BY_SIGN.items():
+        p = HeldPosition(plan, contract, used, sign, entry, NONE, np.zeros(RANGES), levels=levels)
+        price = _order(p)[1] if _filled_inside(p) else float(used.open[entry])
+        if plan.order_by != AT_LIMIT:
+            price *= 1 + sign * plan.slippage
+        stop, target = _resting(p)
+        if (price - stop) * sign <= 0 or (target - price) * sign <= 0:
+            beyond.add(side)
+    return frozenset(beyond)
 
 
 def _has_moved_stop(p: HeldPosition, bar: int, stop_distance: float, target: float) -> bool:
@@ -135,7 +185,10 @@ def _trailed(p: HeldPosition, bar: int) -> float:
     extreme = np.maximum.accumulate(np.append(p.price, best) * p.side)[1:] * p.side
     armed = prices.is_armed(extreme, p.price, p.side, plan)
     distance = prices.trail_distance(extreme, float(p.ranges[TRAIL]), plan)
-    levels = _rounded(extreme - p.side * distance, -p.side, _ticks(p, p.entry, bar))[armed]
+    levels = extreme - p.side * distance
+    if plan.trails_at_level:
+        levels = p.level(TRAIL_LEVEL)[1:]
+    levels = _rounded(levels, -p.side, _ticks(p, p.entry, bar))[armed & ~np.isnan(levels)]
     return float((levels * p.side).max() * p.side) if len(levels) else NONE
 
 

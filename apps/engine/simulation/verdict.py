@@ -45,6 +45,7 @@ CERTAIN = (
     "below_one_lot",
     "limit_not_reached",
     "circuit",
+    "level_beyond_entry",
 )
 UNCERTAIN = "not_traded"
 """One of the reasons that the result counted, and it does not say which."""
@@ -82,8 +83,8 @@ class StoredResult(NamedTuple):
 
 class SignalBar(NamedTuple):
     """The bar of a signal: the index of its symbol, its start, its flags, the start of its symbol's
-    next bar (None without one), the flags of that one, the sides with an order that it reaches, and
-    the starts of all bars of its symbol.
+    next bar (None without one), the flags of that one, the sides with an order that it reaches, the
+    starts of all bars of its symbol, and the sides with a fill at or beyond a level.
     """
 
     symbol: int
@@ -93,6 +94,7 @@ class SignalBar(NamedTuple):
     next_flag: int
     reached: Set[Side]
     times: NDArray[np.int64]
+    beyond: Set[Side] = frozenset()
 
     @classmethod
     def of(cls, at_bar: StrategyAtBar, symbol: int) -> SignalBar:
@@ -108,6 +110,7 @@ class SignalBar(NamedTuple):
             int(flags[after]) if after < len(flags) else 0,
             at_bar.orders_reached,
             time,
+            at_bar.beyond_levels,
         )
 
 
@@ -169,6 +172,8 @@ def verdict(
         return Verdict("position_limit", side)
     if side in bar.reached and bar.next_flag & (LOCKED_UP if side == "long" else LOCKED_DOWN):
         return Verdict("circuit", side)
+    if side in bar.reached and side in bar.beyond:
+        return Verdict("level_beyond_entry", side)
     possible = _possible(strategy, bar, bar.next_time, side, result)
     if len(possible) == 1:
         return Verdict(possible[0], side)

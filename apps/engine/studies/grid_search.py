@@ -164,8 +164,8 @@ class GridSearch:
             except CannotRun:
                 yield index, None
                 continue
-            before = next(iter(ready.values()), prepared)
-            if before.market.atr is not prepared.market.atr:
+            first, own = next(iter(ready.values()), prepared).market, prepared.market
+            if first.atr is not own.atr or first.levels is not own.levels:
                 yield from self._simulated(ready, signals[begin:], row_ranges, buffers, report)
                 ready, begin = {}, begin + len(ready)
             ready[index] = prepared

@@ -132,6 +132,11 @@ def _exits(rng: random.Random, timeframe: str) -> dict[str, Any]:
                 {"type": "percentage", "percentage": 0.4},
                 {"type": "points", "points": 3},
                 {"type": "atr", "atrPeriod": 14, "atrMultiplier": 1.5},
+                {
+                    "type": "level",
+                    "price": {"type": "MIN", "period": 10, "source": "low"},
+                    "buffer": 0.1,
+                },
             ]
         )
     }
@@ -140,7 +145,16 @@ def _exits(rng: random.Random, timeframe: str) -> dict[str, Any]:
             [{"type": "risk_reward", "ratio": 1.5}, {"type": "percentage", "percentage": 0.7}]
         )
     if rng.random() < 0.4:
-        exits["trailingStop"] = {"enabled": True, "type": "percentage", "percentage": 0.5}
+        exits["trailingStop"] = rng.choice(
+            [
+                {"enabled": True, "type": "percentage", "percentage": 0.5},
+                {
+                    "enabled": True,
+                    "type": "level",
+                    "price": {"type": "MIN", "period": 20, "source": "low"},
+                },
+            ]
+        )
     if rng.random() < 0.3:
         exits["steps"] = [
             {"at": {"type": "risk_reward", "ratio": 0.5}, "close": 40, "moveStop": "entry"},
