@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime
+from typing import Final
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from apps.core.errors import Fault
 from apps.core.times import INDIA, day_number
 from apps.engine.candles import DAY, TIMEFRAMES, Sessions, Symbol
 from apps.engine.language import Strategy
+from apps.market.candles import stored_history_of
 from apps.market.rulebook import (
     CONTRACT_EXPIRED,
     DEFAULT_BROKER,
@@ -24,6 +26,9 @@ from apps.market.rulebook import (
 )
 from apps.symbols import services as symbols
 from apps.symbols.services import SymbolCheck
+
+# A window of entries over night with so few candles names the end of a session.
+_SHORT_WINDOW: Final = 3
 
 
 def warnings_of(
@@ -44,6 +49,7 @@ def warnings_of(
         calendars = calendars or calendars_of(strategy.basicInfo.symbols, rule_set=rule_set)
         yield from _square_offs_out_of_session(strategy, calendars, today)
         yield from _windows_at_the_end(strategy, calendars, today)
+    yield from _read_symbols_without_candles(strategy)
     yield from _less_than_lots(strategy, rule_set, verdicts, today)
     if strategy.size_warning is not None:
         yield to_fault(strategy.size_warning)
@@ -78,25 +84,43 @@ def _candles_of_a_session(
 def _windows_at_the_end(
     strategy: Strategy, calendars: Mapping[str, Sessions], today: date
 ) -> Iterator[Fault]:
-    """Warn of entry hours after which a session has no candle that could fill them.
+    """Warn of entry hours that no candle before the square-off fills, and of short ones at the
+    session's end whose signals are filled on another day.
 
     A signal trades at the open of the next candle, and an intraday entry never waits for another
     session (engine rules 1 and 9).
     """
-    windows = [
-        (path, window.seconds) for path, window in strategy.entry_windows() if window.seconds
-    ]
+    windows = {path: window.seconds for path, window in strategy.entry_windows() if window.seconds}
+    overnight = not strategy.is_intraday and strategy.exitConditions.squareOffTime is None
     for symbol, candles, closes in _candles_of_a_session(strategy, calendars, today):
         end = strategy.last_entry(closes)
-        for path, (begin, to) in windows:
+        for path, (begin, to) in windows.items():
             starts = [start for start in candles if begin <= start < to]
-            if not starts or starts[0] + candles.step < end:
+            if not starts:
                 continue
-            filled = "is never filled" if strategy.is_intraday else "is not filled that day"
-            message = (
-                f"No candle of {symbol} in this window is followed by one before {_clock(end)}:"
-                f" an entry that is signalled in it {filled}."
-            )
+            last = _clock(starts[-1])
+            if overnight and starts[-1] == candles[-1] and len(starts) <= _SHORT_WINDOW:
+                message = (
+                    f"{symbol}: this window's last candle, {last}, is the session's last: its"
+                    " signal is filled at the next session's first open. For an entry on the day"
+                    f" itself end the window at {last}."
+                )
+                yield Fault(path, message)
+            elif not overnight and starts[0] + candles.step >= end:
+                message = (
+                    "No candle of this window can be filled before the square-off at"
+                    f" {_clock(end)}."
+                )
+                yield Fault(path, message)
+
+
+def _read_symbols_without_candles(strategy: Strategy) -> Iterator[Fault]:
+    """Warn of other symbols of which nothing is stored that the conditions can read."""
+    own = strategy.basicInfo.timeframe
+    for path, operand in strategy.operands():
+        symbol, timeframe = operand.candles.symbol, operand.candles.timeframe or own
+        if symbol and not len(stored_history_of([symbol], timeframe)[symbol].days):
+            message = f"No candles of {symbol} are stored that make {timeframe}: load them first."
             yield Fault(path, message)
 
 

@@ -11,8 +11,10 @@ from apps.algorithms.models import Algorithm
 from apps.core.errors import Fault
 from apps.symbols.models import Type
 from tests import make
+from tests.backtests.price_series import wave_candles
 from tests.conftest import Api
 from tests.error_responses import assert_error
+from tests.market.bars import store_candles
 from tests.symbols.instruments import equity, future
 
 
@@ -115,12 +117,14 @@ def test_a_square_off_outside_an_ordinary_session_is_a_warning(
 @pytest.mark.parametrize(
     ("window", "execution", "square_off", "expected"),
     [
-        (("15:00", "15:15"), {}, None, "before 15:00: an entry that is signalled in it is never"),
-        (("14:45", "15:15"), {}, None, "before 15:00"),
+        (("15:00", "15:15"), {}, None, "filled before the square-off at 15:00"),
+        (("14:45", "15:15"), {}, None, "filled before the square-off at 15:00"),
         (("14:30", "15:15"), {}, None, None),
-        (("15:00", "15:15"), {"productType": "delivery"}, None, "before 15:15: an entry that is"),
-        (("14:45", "15:15"), {"productType": "delivery"}, None, None),
-        (("14:00", "15:15"), {}, "14:15", "before 14:15"),
+        (("15:00", "15:15"), {"productType": "delivery"}, None, "last candle, 15:00, is the"),
+        (("14:30", "15:15"), {"productType": "delivery"}, None, "end the window at 15:00."),
+        (("14:15", "15:15"), {"productType": "delivery"}, None, None),
+        (("14:30", "15:00"), {"productType": "delivery"}, None, None),
+        (("14:00", "15:15"), {}, "14:15", "filled before the square-off at 14:15"),
         (("14:00", "15:15"), {}, "14:30", None),
         (("03:00", "04:00"), {}, None, None),
     ],
@@ -145,6 +149,23 @@ def test_hours_without_a_candle_for_an_entry_are_a_warning(
     path = "entryConditions.conditions[0].conditions[0]"
     assert [warning.field for warning in warnings] == [path] * bool(expected)
     assert all(str(expected) in warning.message for warning in warnings)
+
+
+def test_a_read_symbol_without_candles_is_a_warning(alice: User) -> None:
+    steps = make.steps()
+    steps["basicInfo"] |= {"symbols": ["NSE:TCS"], "timeframe": "15m"}
+    vix = {"type": "SMA", "on": "NSE:INDIAVIX", "timeframe": "75m"}
+    condition = {"type": "indicator_value", "indicator": vix, "operator": "below", "value": 15}
+    steps["entryConditions"] = {"positionType": "long", "conditions": [condition]}
+    (warning,) = warnings_at(ORDINARY_DAY, alice, steps)
+    assert (warning.field, warning.message) == (
+        "entryConditions.conditions[0].indicator",
+        "No candles of NSE:INDIAVIX are stored that make 75m: load them first.",
+    )
+    store_candles("NSE:INDIAVIX", "30m", wave_candles("2024-02-01", 3))
+    assert len(warnings_at(ORDINARY_DAY, alice, steps)) == 1
+    store_candles("NSE:INDIAVIX", "15m", wave_candles("2024-02-01", 3))
+    assert warnings_at(ORDINARY_DAY, alice, steps) == []
 
 
 @pytest.mark.parametrize(("quantity", "expected"), [(74, True), (75, False), (100, False)])

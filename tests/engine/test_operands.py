@@ -460,3 +460,13 @@ def test_dates_on_daily_candles_are_not_warned_of() -> None:
     steps["basicInfo"]["timeframe"] = "1d"
     fields = [warning.field for warning in parse(steps).warnings]
     assert "entryConditions.conditions" not in fields
+
+
+def test_an_opposite_signal_that_no_condition_can_give_is_warned_of() -> None:
+    steps = entering(above(CLOSE, 1, side="long"), positionType="long")
+    steps["exitConditions"]["exitOnOppositeSignal"] = True
+    fields = [warning.field for warning in parse(steps).warnings]
+    assert "exitConditions.exitOnOppositeSignal" in fields
+    steps["entryConditions"]["conditions"].append(above(CLOSE, 1))
+    fields = [warning.field for warning in parse(steps).warnings]
+    assert "exitConditions.exitOnOppositeSignal" not in fields

@@ -215,19 +215,23 @@ class Strategy(StrictModel):
             if isinstance(condition, TimeWindow) and path.startswith("entryConditions"):
                 yield path, condition
 
-    def volume_operands(self) -> Iterator[tuple[str, IndicatorOperand]]:
-        """Yield every indicator of a condition that reads volume, with the dotted path of its
-        operand.
+    def operands(self) -> Iterator[tuple[str, IndicatorOperand]]:
+        """Yield every indicator of conditions and levels, those inside of operands too, with the path
+        of its operand.
         """
         for path, condition in _conditions_by_path(self):
             for name, operand in condition.operands.items():
                 for indicator in indicators_in(operand):
-                    if indicator.series.reads_volume:
-                        yield f"{path}.{name}", indicator
+                    yield f"{path}.{name}", indicator
         for path, operand in self.level_operands.items():
             for indicator in indicators_in(operand):
-                if indicator.series.reads_volume:
-                    yield path, indicator
+                yield path, indicator
+
+    def volume_operands(self) -> Iterator[tuple[str, IndicatorOperand]]:
+        """Yield those that read volume."""
+        for path, indicator in self.operands():
+            if indicator.series.reads_volume:
+                yield path, indicator
 
     def last_entry(self, closes: int) -> int:
         """Return the end of entries in a session that closes at `closes`, both in seconds since
@@ -247,6 +251,7 @@ class Strategy(StrictModel):
             _adds_against(self),
             _idle_square_off(self),
             *_idle_sides(self),
+            _idle_opposite(self),
             _same_sides(self),
             *_idle_conditions(self),
             *_values_out_of_range(self),
@@ -699,6 +704,18 @@ def _idle_sides(strategy: Strategy) -> tuple[FieldError, ...]:
         for side in traded
         if not entry_check(side, entry).checks
     )
+
+
+def _idle_opposite(strategy: Strategy) -> FieldError | None:
+    """Warn of an opposite signal that no condition can give."""
+    position, written = strategy.entryConditions.positionType, strategy.exits_on_opposite_signal
+    if position == "both" or not written:
+        return None
+    opposite: Side = "short" if position == "long" else "long"
+    if entry_check(opposite, strategy.entryConditions).checks:
+        return None
+    message = f"No condition can give a {opposite} signal, so none closes a {position} position."
+    return FieldError("exitConditions.exitOnOppositeSignal", message, True)
 
 
 def _same_sides(strategy: Strategy) -> FieldError | None:
