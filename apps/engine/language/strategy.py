@@ -216,8 +216,8 @@ class Strategy(StrictModel):
                 yield path, condition
 
     def operands(self) -> Iterator[tuple[str, IndicatorOperand]]:
-        """Yield every indicator of conditions and levels, those inside of operands too, with the path
-        of its operand.
+        """Yield every indicator of conditions and levels, those inside of operands too, with the
+        dotted path of its operand.
         """
         for path, condition in _conditions_by_path(self):
             for name, operand in condition.operands.items():
