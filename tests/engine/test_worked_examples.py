@@ -7,9 +7,13 @@ import pytest
 from apps.engine.language.strategy import read_strategy
 from tests.engine.worked_examples import Outcome, examples, expected, play
 
-PLAYED = ("A1", "A2", "A3", "A4", "A5")
-REFUSED = ("M1", "M2", "M3", "M4", "M5", "M6", "M7", "M8", "M10", "M19")
-CURRENT = {"today", "A"}
+PLAYED = (*(f"A{n}" for n in range(1, 6)), *(f"B{n}" for n in range(1, 11)))
+LATER = {"M16", "M17", "M18"}
+"""Those of ranking."""
+REWORDED = {"M9"}
+"""It names a field that is not there yet."""
+REFUSED = tuple(name for name in examples("mistakes") if name not in LATER | REWORDED)
+CURRENT = {"today", "A", "B"}
 PRICES = {"entryPrice", "exitPrice", "profit"}
 
 
