@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     )
     from apps.engine.hashes import hash_of
     from apps.engine.kernel.records import ENGINE_VERSION, Settlement
+    from apps.engine.signals.ranking import RankedSymbol
     from apps.engine.simulation.charges import ChargeRow, Schedule
     from apps.engine.simulation.explain import Finding, SideFound
     from apps.engine.simulation.plan import NEVER, Contract
@@ -57,6 +58,7 @@ else:
             ],
             "hashes": ["hash_of"],
             "kernel.records": ["ENGINE_VERSION", "Settlement"],
+            "signals.ranking": ["RankedSymbol"],
             "simulation.charges": ["ChargeRow", "Schedule"],
             "simulation.explain": ["Finding", "SideFound"],
             "simulation.trade_levels": ["Levels"],
@@ -101,6 +103,7 @@ __all__ = [
     "Note",
     "OtherSymbol",
     "Payout",
+    "RankedSymbol",
     "Schedule",
     "Settlement",
     "SideFound",

@@ -101,6 +101,7 @@ def random_case(
         plan = _with_limits(plan, rng)
     if rng.random() < 0.3:
         plan, market = _with_levels(plan, market, rng)
+    market = _with_places(market, rng.spawn(1)[0])
     return Case(market, signals, plan, contracts, RATES, cash, outside)
 
 
@@ -232,6 +233,14 @@ def _market(rng: np.random.Generator, has_bar: NDArray[np.bool_]) -> r.MarketRow
     return r.MarketRows(
         frozen(row * 60 + 1_600_000_000), day, cell, bars, atr, flags, margins, volume
     )
+
+
+def _with_places(market: r.MarketRows, rng: np.random.Generator) -> r.MarketRows:
+    """Draw places for a third of the cases; some symbols of a row share one."""
+    if rng.random() < 2 / 3:
+        return market
+    ranks = rng.integers(1, 2 + market.symbols, market.bars.open.size).astype(np.int16)
+    return market._replace(ranks=ranks)
 
 
 def squares_off(flags: NDArray[np.uint8]) -> bool:
@@ -552,6 +561,7 @@ def row_alone(market: r.MarketRows, t: int) -> r.MarketRows:
         market.short_margins[cells] if market.short_margins.size else market.short_margins,
         market.volume[cells] if market.volume.size else market.volume,
         market.levels[cells] if market.levels.size else market.levels,
+        market.ranks[cells] if market.ranks.size else market.ranks,
     )
 
 
@@ -569,6 +579,7 @@ def reference_of(case: Case) -> ReferenceImplementation:
     ranges = [Ranges(*row) for row in market.atr.tolist()] or [Ranges()] * len(bars)
     flags, margins = market.flags.tolist(), market.short_margins.tolist()
     volumes, levels = market.volume.tolist(), [tuple(row) for row in market.levels.tolist()]
+    ranks = market.ranks.tolist()
     for t in range(market.time.size):
         if t in case.outside and not reference.ruined:
             ask_reference(reference, case.outside[t])
@@ -581,6 +592,7 @@ def reference_of(case: Case) -> ReferenceImplementation:
                 margins[c] if margins else 0.0,
                 volumes[c] if volumes else 0.0,
                 levels[c] if levels else (np.nan,) * r.LEVELS,
+                ranks[c] if ranks else 0,
             )
             for s, c in enumerate(market.cell[t].tolist())
             if c >= 0
@@ -654,6 +666,9 @@ def with_idle_symbols(case: Case, more: int) -> Case:
     levels = market.levels
     if levels.size:
         levels = np.concatenate([levels, np.ones((rows, r.LEVELS))])
+    ranks = market.ranks
+    if ranks.size:
+        ranks = np.concatenate([ranks, np.zeros(rows, np.int16)])
     wide = market._replace(
         cell=cell,
         bars=bars,
@@ -662,6 +677,7 @@ def with_idle_symbols(case: Case, more: int) -> Case:
         short_margins=margins,
         volume=volume,
         levels=levels,
+        ranks=ranks,
     )
     return case._replace(
         market=wide,

@@ -69,6 +69,7 @@ class Seen(NamedTuple):
     short_margin: float = 0.0
     volume: float = 0.0
     levels: tuple[float, ...] = (nan,) * 7  # stop, target, trail, each long and short; share
+    rank: int = 0  # in the ranking of the row; 0 without a ranking
 
 
 @dataclass
@@ -131,6 +132,7 @@ class ReferenceImplementation:
     trades: list[tuple[float, ...]] = field(default_factory=list)
     curve: list[float] = field(default_factory=list)
     prices: dict[int, float] = field(default_factory=dict)  # of limit and stop orders
+    places: dict[int, int] = field(default_factory=dict)  # of the entries that wait
     inside: set[int] = field(default_factory=set)  # symbols filled inside the bar of this row
     rejected: dict[str, int] = field(default_factory=dict)
     reduced: dict[str, int] = field(default_factory=dict)
@@ -162,7 +164,10 @@ class ReferenceImplementation:
         self.cooling = {s: left - (s in seen) for s, left in self.cooling.items()}
         for s in self.held_in(seen):
             self.exit_at_open(s, time, seen[s])
-        for s in sorted((self.waiting.keys() | self.adding) & seen.keys()):
+        for s in sorted(
+            (self.waiting.keys() | self.adding) & seen.keys(),
+            key=lambda s: (self.places.get(s, 0), s),
+        ):
             self.try_entry(s, time, seen)
         for s in self.held_in(seen):
             self.live_through(s, time, seen[s])
@@ -270,6 +275,7 @@ class ReferenceImplementation:
             self.waiting[s] = self.waiting.get(s, 0) | signal
         if signal & c.ENTER:
             self.ranges[s], self.levels[s] = seen.ranges, seen.levels
+            self.places[s] = seen.rank
             if self.plan.order_by != c.AT_MARKET:
                 self.prices[s] = self.order_price(s, bool(signal & c.ENTER_LONG), seen.bar.close)
 

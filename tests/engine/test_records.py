@@ -86,6 +86,7 @@ def test_a_run_saved_by_release_1_0_continues_with_its_positions() -> None:
         assert _as_in_6(loaded.positions[name], name).tobytes() == positions[name].tobytes()
     for name in orders.dtype.names or ():
         assert _as_in_6(loaded.orders[name], name).tobytes() == orders[name].tobytes()
+    assert not loaded.orders["rank"].any()
     with pytest.raises(saved.ForeignState):
         saved.load(data[:-1], INSTRUMENTS)
 

@@ -174,6 +174,17 @@ ENTRIES = (
     {"positionType": "long", "logicalOperator": "OR", "conditions": [PATTERN, HOURS, LEVEL]},
     {"positionType": "long", "conditions": [DATES, LATE_PATTERN, ARITHMETIC, LATE_GROUP]},
 )
+RANKED = {
+    "positionType": "long",
+    "conditions": [LEVEL],
+    "rank": {
+        "by": {"type": "ROC", "period": 12},
+        "order": "lowest",
+        "top": 2,
+        "keep": 4,
+        "every": "candle",
+    },
+}
 SETTINGS = (
     {"mode": "paper", "exchange": "NSE", "orderType": "market", "limitOffset": 0.5},
     {
@@ -205,13 +216,22 @@ WHOLE = (
     *(complete(exitConditions=exits) for exits in EXITS),
     *(complete(entryConditions=entry) for entry in ENTRIES),
     *(complete(executionSettings=settings) for settings in SETTINGS),
+    complete(
+        basicInfo={
+            "strategyType": "swing",
+            "timeframe": "1d",
+            "symbols": ["NSE:SBIN", "NSE:TCS", "NSE:INFY"],
+        },
+        entryConditions=RANKED,
+        exitConditions={"onRank": "leave", "maxHoldingCandles": 9},
+    ),
 )
 # Values that a text setting may change to, besides its values elsewhere in it.
 TEXTS = tuple(
     """
     1m 15m 1d NSE MCX live stop AND OR short both below at_or_above at_or_below crosses_below
     falling bearish favour against CDLDOJI 09:45 14:45 intraday carryforward standard scalping
-    volume fyers TUE subtract min
+    volume fyers TUE subtract min week highest hold
 """.split()
 )
 

@@ -89,6 +89,7 @@ def at(
         int(flags[after]),
         reached,
         time,
+        set(range(symbol)),
         sides_beyond_levels(given, symbol_history.contract, symbol_series, before + index),
     )
 

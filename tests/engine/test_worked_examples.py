@@ -7,13 +7,11 @@ import pytest
 from apps.engine.language.strategy import read_strategy
 from tests.engine.worked_examples import Outcome, examples, expected, play
 
-PLAYED = (*(f"A{n}" for n in range(1, 6)), *(f"B{n}" for n in range(1, 11)))
-LATER = {"M16", "M17", "M18"}
-"""Those of ranking."""
+PLAYED = (*(f"A{n}" for n in range(1, 6)), *(f"B{n}" for n in range(1, 11)), "C1")
 REWORDED = {"M9"}
 """It names a field that is not there yet."""
-REFUSED = tuple(name for name in examples("mistakes") if name not in LATER | REWORDED)
-CURRENT = {"today", "A", "B"}
+REFUSED = tuple(name for name in examples("mistakes") if name not in REWORDED)
+CURRENT = {"today", "A", "B", "C"}
 PRICES = {"entryPrice", "exitPrice", "profit"}
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
-from rest_framework.serializers import BooleanField, CharField
+from rest_framework.serializers import BooleanField, CharField, IntegerField
 
 from apps.core.api.resources import (
     MOMENT_EXAMPLE,
@@ -19,7 +19,7 @@ from apps.core.api.resources import (
     ref,
 )
 from apps.core.times import moment, wire_time
-from apps.engine import Finding, Levels, SideFound
+from apps.engine import Finding, Levels, RankedSymbol, SideFound
 
 EXPLAINED_SIDES: Final = ("long", "short")
 _OPERATORS: Final = ("AND", "OR")
@@ -28,6 +28,8 @@ _OPERATORS: Final = ("AND", "OR")
 OUTCOME_MESSAGES: Final = {
     "entered": "A position was opened at the open of the next candle.",
     "no_signal": "The conditions of no side are true.",
+    "not_ranked": "Its symbol had no place up to entryConditions.rank.top at this candle, or no"
+    " ranking was made.",
     "both_sides": "The conditions of both sides are true, so no side enters (engine rule 12).",
     "unknown_ranges": "An average true range or a level that size or exits need is not known.",
     "position_held": "A position of this symbol was held; whether it was added to is not recorded.",
@@ -184,6 +186,20 @@ class ExplainedCandleSerializer(DocumentSerializer):
     volume = NumberField()
 
 
+class RankedSymbolSerializer(DocumentSerializer):
+    """A symbol in the ranking of a candle."""
+
+    symbol = CharField()
+    rank = IntegerField(allow_null=True, help_text="Its place, from 1; null without a known value.")
+    value = NumberField(allow_null=True, help_text="The value that it is ranked by.")
+
+
+RANKING_HELP: Final = (
+    "The symbols of the candle's row by their places; empty where nothing is ranked. Only for an"
+    " algorithm with entryConditions.rank."
+)
+
+
 class ExitLevelsSerializer(DocumentSerializer):
     stopLoss = NumberField(allow_null=True, help_text="Rupees; null without one.")
     trailingStop = NumberField(allow_null=True, help_text="Rupees; null without one.")
@@ -213,6 +229,11 @@ def render_conditions(side: SideFound, step: str) -> dict[str, object]:
             for index, finding in side.findings
         ],
     }
+
+
+def render_ranking(ranked: Sequence[RankedSymbol] | None) -> dict[str, object]:
+    """Return the places of a ranking row; no field without a ranking."""
+    return {} if ranked is None else {"ranking": [symbol._asdict() for symbol in ranked]}
 
 
 def render_sides(sides: Sequence[SideFound]) -> list[dict[str, object]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from apps.engine.candles.candles import DAY, TIMEFRAME_SECONDS, day_start, ist_d
 from apps.engine.errors import EngineError
 
 MONDAY_TO_FRIDAY = 0b0011111
+_LONGEST_MONTH = 31
 
 
 class InvalidSessions(EngineError):
@@ -192,6 +193,26 @@ class Sessions:
         certain = (counted(doubtful) == 0)[day - begin]
         return (-number if from_the_end else number), certain
 
+    def is_last_session(
+        self, day: NDArray[np.int32], period: Literal["week", "month"]
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Return whether each date is the last session of its ISO week or calendar month; and
+        whether the calendar is certain of it: a later date is a session, or none may be.
+        """
+        if not len(day):
+            return np.zeros(0, np.bool_), np.zeros(0, np.bool_)
+        begin, end = int(day.min()) - _LONGEST_MONTH, int(day.max()) + _LONGEST_MONTH
+        dates = np.arange(begin, end, dtype=np.int32)
+        certain = self.is_certain(dates)
+        held = self.is_session(dates) & certain
+        number = _weeks(dates) if period == "week" else _months(dates)
+        number -= number[0]
+        last_held, last_doubtful = np.full((2, int(number[-1]) + 1), -1)
+        np.maximum.at(last_held, number[held], dates[held])
+        np.maximum.at(last_doubtful, number[~certain], dates[~certain])
+        own = number[day - begin]
+        return day == last_held[own], (day < last_held[own]) | (day > last_doubtful[own])
+
     def _regime(self, day: NDArray[np.int32]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
         row = np.searchsorted(self.first_day, day, side="right") - 1
         return row, (row >= 0) & (day <= self._take(self.last_day, row))
@@ -204,6 +225,14 @@ class Sessions:
     def _take(column: NDArray[np.int64], row: NDArray[np.intp]) -> NDArray[np.int64]:
         """Return column[row]; rows of -1 and empty columns give -1, which the caller must mask."""
         return np.append(column, -1)[row]
+
+
+def _weeks(day: NDArray[np.int32]) -> NDArray[np.int64]:
+    return (day.astype(np.int64) + 3) // 7  # 1970-01-01 was a Thursday
+
+
+def _months(day: NDArray[np.int32]) -> NDArray[np.int64]:
+    return day.astype("M8[D]").astype("M8[M]").astype(np.int64)
 
 
 def in_session(

@@ -154,7 +154,8 @@ def _decided(inputs: SimulationInput, data: PreparedData) -> Decisions:
     strategy, plan = inputs.strategy, plan_of(inputs.strategy)
     required = required_inputs(strategy)
     read = [signals_of_series(required, plan, symbol_series) for symbol_series in data.all_series]
-    market, signals = combine_signals(data.joined, read)
+    joined = data.joined if required.rank is None else data.ranked(required.rank, read)
+    market, signals = combine_signals(joined, read)
     terms = terms_of(data.symbols, data.contracts, inputs.charges)
     traded = TradedMarket(market, terms, data.candles)
     simulation = simulate_plan(

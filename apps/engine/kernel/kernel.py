@@ -89,6 +89,7 @@ SLOT = np.dtype(
         ("flag", "i8"),
         ("short_margin", "f8"),
         ("volume", "f8"),
+        ("rank", "i8"),
         ("signal", "i8"),
         ("filled_inside", "?"),  # an order was filled on the way through the bar
         ("stepping", "?"),  # its position may take a step in this row
@@ -99,9 +100,10 @@ SLOT = np.dtype(
         ("exit_time", "i8"),
         ("exit_day", "i8"),
         ("next_active", "i8"),  # its next active row
-        # For all slots together: the i-th has the i-th active slot, and the data for marking the
-        # i-th open position.
+        # For all slots together: the i-th has the i-th active slot, the i-th entry of the row, and
+        # the data for marking the i-th open position.
         ("active", "i8"),
+        ("entering", "i8"),  # the slot
         ("marked", "i8"),  # the slot
         ("column", "u8"),  # its instrument
         ("first", "i8"),  # the bar of the first row
@@ -375,7 +377,7 @@ def prepare_slots(
     work = books.work
     work.open, work.marks_stale, work.squaring = 0, True, books.plan.squares_off
     work.keeps_orders = market.atr.size > 0 or books.plan.order_by != codes.AT_MARKET
-    work.keeps_orders |= market.levels.size > 0
+    work.keeps_orders |= market.levels.size > 0 or market.ranks.size > 0
     for k in range(books.slots.size):
         slot, position = books.slots[k], books.positions[k]
         slot.source = column_of(position.source, k, instruments)
@@ -453,6 +455,8 @@ def load_row(books: Books, market: MarketRows, signals: Array, row: int) -> None
             if slot.signal != 0 and ranges.size > 0:
                 for column in range(RANGES):
                     slot.atr[column] = ranges[bar, column]
+            if market.ranks.size > 0:
+                slot.rank = market.ranks[bar]
 
 
 @phase
@@ -587,21 +591,38 @@ def has_entries(books: Books) -> bool:
 
 @step
 def enter_at_open(books: Books, market: MarketRows, row: int) -> None:
-    """Fill the pending entries, in the listed order of symbols (rules 2 and 12)."""
+    """Fill the pending entries (rules 2 and 12)."""
+    for i in range(list_entries(books)):
+        k = books.slots[i].entering
+        order, slot = books.orders[k, 0], books.slots[k]
+        if books.plan.size_by > codes.BY_AMOUNT:
+            books.work.funds = equity_at_open(books, market, row)
+        slot.rate = rate_on(books.rates, slot.contract.segment, books.account.day)
+        ticket = ticket_of(books, k)
+        reason = try_entry(ticket)
+        if reason >= 0:
+            refuse(ticket, order.pending, reason)
+        order.pending &= ~ENTER_OR_ADD
+
+
+@phase
+def list_entries(books: Books) -> int:
+    """List the active slots with an entry to fill, by their places in the ranking, else in the
+    listed order of symbols; return their number (rule 2).
+    """
+    count = 0
     for i in range(np.uint64(books.work.active)):
         k = books.slots[i].active
-        order, slot = books.orders[k, 0], books.slots[k]
-        if slot.bar >= 0:
+        order, rank, index = books.orders[k, 0], books.orders[k, 0].rank, count
+        if books.slots[k].bar >= 0:
             enter_add(books.positions[k], order, books.plan)
-        if slot.bar >= 0 and order.pending & codes.ENTER:
-            if books.plan.size_by > codes.BY_AMOUNT:
-                books.work.funds = equity_at_open(books, market, row)
-            slot.rate = rate_on(books.rates, slot.contract.segment, books.account.day)
-            ticket = ticket_of(books, k)
-            reason = try_entry(ticket)
-            if reason >= 0:
-                refuse(ticket, order.pending, reason)
-            order.pending &= ~ENTER_OR_ADD
+            if order.pending & codes.ENTER:
+                while index > 0 and books.orders[books.slots[index - 1].entering, 0].rank > rank:
+                    books.slots[index].entering = books.slots[index - 1].entering
+                    index -= 1
+                books.slots[index].entering = k
+                count += 1
+    return count
 
 
 @phase
@@ -749,6 +770,7 @@ def read_signals(books: Books) -> None:
             accepted = accept(ticket_of(books, k), slot.signal)
             order.pending |= accepted
             if accepted & codes.ENTER:
+                order.rank = slot.rank
                 for column in range(RANGES):
                     order.atr[column] = slot.atr[column]
                 short = accepted & codes.ENTER_SHORT != 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from hashlib import blake2b
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,6 +119,7 @@ ORDER = np.dtype(
         ("share", "f8"),  # of equity
         ("close_reason", "i8"),  # why `pending` has FLATTEN or HELD_UP
         ("pending", "i8"),  # signal bits, and marks of `codes`
+        ("rank", "i8"),  # the place of an entry in the ranking at its signal; 0 without a ranking
     ]
 )
 # Orders that a slot can hold.
@@ -205,6 +206,8 @@ class Bars(NamedTuple):
 NO_MARGINS: Final = np.empty(0)
 NO_VOLUME: Final = np.empty(0)
 NO_LEVELS: Final = np.empty((0, LEVELS))
+Ranks: TypeAlias = NDArray[np.int16]
+NO_RANKS: Final = np.empty(0, np.int16)
 
 
 class MarketRows(NamedTuple):
@@ -230,6 +233,7 @@ class MarketRows(NamedTuple):
     # [bars, LEVELS] what operands say at each close, or [0, LEVELS]: the plan reads none. A stop, a
     # target and a share are known where there is an entry; an unknown trail is NaN.
     levels: NDArray[np.float64] = NO_LEVELS
+    ranks: Ranks = NO_RANKS  # [bars] the place in the ranking, or empty: there is none (rule 2)
 
     @property
     def rows(self) -> int:
@@ -466,6 +470,7 @@ def check_shapes(
         and market.short_margins.shape in ((0,), (bars,))
         and market.volume.shape in ((0,), (bars,))
         and market.levels.shape in ((0, LEVELS), (bars, LEVELS))
+        and market.ranks.shape in ((0,), (bars,))
         and output.trades.size >= 2 * slots
         and output.equity.size == rows
         and (output.fills.size == 0 or output.fills.size >= FILLS_A_ROW * slots)

@@ -70,6 +70,7 @@ _NOT_IN_6: Final = frozenset(
         "sold_value",
         "sold_gross",
         "delivered_on",
+        "rank",
     }
 )
 _LENGTHS_IN_6: Final = {"rejected": (9,), "atr": (4,)}

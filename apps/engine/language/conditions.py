@@ -25,6 +25,7 @@ from apps.engine.language.fields import (
     seconds_of_day,
 )
 from apps.engine.language.operands import Calc, Operand, Timeframe, Warmups
+from apps.engine.language.ranking import Rank
 
 MOST_TOGETHER = 400
 """Conditions of one list, those in its groups counted: twenty groups of twenty."""
@@ -398,3 +399,13 @@ class EntryConditions(StrictModel):
         ),
     )
     conditions: Conditions = Field(description="Up to 20 conditions; a group counts as one.")
+    rank: Maybe[Rank] = Field(
+        None,
+        description=(
+            "A ranking of the symbols: an entry signal counts only for the best. It needs two"
+            " symbols or more and positionType long or short. Absent: every signal counts."
+        ),
+        examples=[
+            {"by": {"type": "ROC", "period": 126}, "top": 5, "keep": 8, "every": "month"},
+        ],
+    )

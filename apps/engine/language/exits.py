@@ -350,14 +350,23 @@ class ExitConditions(StrictModel):
         examples=[True],
     )
 
+    onRank: Maybe[Literal["hold", "leave"]] = Field(
+        None,
+        description=(
+            "What a position does in a ranking at a place beyond `entryConditions.rank.keep`, or"
+            " without one: `leave` closes it at its next open, `hold` does nothing. Absent: `hold`."
+        ),
+        examples=["leave"],
+    )
+
     @model_validator(mode="after")
     def _has_a_way_out(self) -> ExitConditions:
         rules = (self.stopLoss, self.takeProfit, self.squareOffTime, self.maxHoldingCandles)
         trailing = self.trailingStop is not None and self.trailingStop.enabled
-        signalled = self.conditions or self.exitOnOppositeSignal
+        signalled = self.conditions or self.exitOnOppositeSignal or self.onRank == "leave"
         if not (trailing or signalled or any(rule is not None for rule in rules)):
             raise incomplete(
                 "needs at least one of stopLoss, takeProfit, trailingStop (enabled), conditions, "
-                "squareOffTime, maxHoldingCandles, exitOnOppositeSignal (true)"
+                "squareOffTime, maxHoldingCandles, exitOnOppositeSignal (true), onRank (leave)"
             )
         return self

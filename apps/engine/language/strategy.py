@@ -216,14 +216,17 @@ class Strategy(StrictModel):
                 yield path, condition
 
     def operands(self) -> Iterator[tuple[str, IndicatorOperand]]:
-        """Yield every indicator of conditions and levels, those inside of operands too, with the
-        dotted path of its operand.
+        """Yield every indicator of conditions, levels and the ranking, those inside of operands
+        too, with the dotted path of its operand.
         """
         for path, condition in _conditions_by_path(self):
             for name, operand in condition.operands.items():
                 for indicator in indicators_in(operand):
                     yield f"{path}.{name}", indicator
-        for path, operand in self.level_operands.items():
+        named = self.level_operands
+        if self.entryConditions.rank is not None:
+            named = {**named, "entryConditions.rank.by": self.entryConditions.rank.by}
+        for path, operand in named.items():
             for indicator in indicators_in(operand):
                 yield path, indicator
 
@@ -257,6 +260,7 @@ class Strategy(StrictModel):
             *_values_out_of_range(self),
             *_out_of_reach(self),
             _other_exchange(self),
+            _too_many_picked(self),
         )
         return tuple(error for error in errors if error is not None)
 
@@ -346,7 +350,7 @@ def read_strategy(steps: Mapping[str, object]) -> Reading:
     except ValidationError as error:
         errors, missing_fields = field_errors(error, Strategy)
         incomplete = missing_fields + incomplete
-    errors = (*errors, *_errors_of_operands(steps))[:MOST_ERRORS]
+    errors = (*errors, *_errors_of_operands(steps), *_errors_of_ranking(steps))[:MOST_ERRORS]
     unfinished = {needed.field.partition(".")[0] for needed in incomplete}
     missing = tuple(step for step in STEP_NAMES if step in unfinished)
     return Reading(None if incomplete or errors else strategy, errors, missing, incomplete)
@@ -415,24 +419,17 @@ def _errors_of_operands(steps: Mapping[str, object]) -> Iterator[FieldError]:
     own = _at(steps, "basicInfo", "timeframe")
     symbols_read = set[str]()
     traded = _at(steps, "basicInfo", "symbols")
-    for parts in (
-        *(
-            _in_conditions(f"{step}.conditions", _at(steps, step, "conditions"))
-            for step in ("entryConditions", "exitConditions")
-        ),
-        *(_in_operand(".".join(path), _at(steps, *path)) for path in _LEVEL_PATHS),
-    ):
-        for part in parts:
-            if isinstance(own, str) and own in TIMEFRAMES:
-                yield from _timeframe_errors(part, own)
-            symbol = part.value.get("on")
-            if isinstance(symbol, str) and not (isinstance(traded, list) and symbol in traded):
-                symbols_read.add(symbol)
-                if len(symbols_read) > MOST_OTHER_SYMBOLS:
-                    yield part.error("on", f"names more than {MOST_OTHER_SYMBOLS} other symbols")
-            if "on" in part.value and part.source_of is not None and "on" in part.source_of:
-                message = "is not allowed in the source of another symbol's indicator"
-                yield part.error("on", message)
+    for part in _placed_in(steps):
+        if isinstance(own, str) and own in TIMEFRAMES:
+            yield from _timeframe_errors(part, own)
+        symbol = part.value.get("on")
+        if isinstance(symbol, str) and not (isinstance(traded, list) and symbol in traded):
+            symbols_read.add(symbol)
+            if len(symbols_read) > MOST_OTHER_SYMBOLS:
+                yield part.error("on", f"names more than {MOST_OTHER_SYMBOLS} other symbols")
+        if "on" in part.value and part.source_of is not None and "on" in part.source_of:
+            message = "is not allowed in the source of another symbol's indicator"
+            yield part.error("on", message)
     yield from _missing_sides(steps)
     yield from _unmirrored_levels(steps)
 
@@ -465,6 +462,35 @@ def _has_no_mirror(path: str, operand: object) -> bool:
         part.value.get("type") == "CALC" or "on" in part.value
         for part in _in_operand(path, operand)
     )
+
+
+def _placed_in(steps: Mapping[str, object]) -> Iterator[_Placed]:
+    """Yield every condition and operand of the steps, valid or not."""
+    for step in ("entryConditions", "exitConditions"):
+        yield from _in_conditions(f"{step}.conditions", _at(steps, step, "conditions"))
+    for path in (*_LEVEL_PATHS, ("entryConditions", "rank", "by")):
+        yield from _in_operand(".".join(path), _at(steps, *path))
+
+
+def _errors_of_ranking(steps: Mapping[str, object]) -> Iterator[FieldError]:
+    """Yield errors of the ranking that other fields decide."""
+    path, rank = "entryConditions.rank", _at(steps, "entryConditions", "rank")
+    if rank is None:
+        if _at(steps, "entryConditions") and _at(steps, "exitConditions", "onRank") is not None:
+            message = "exitConditions.onRank is not used without entryConditions.rank."
+            yield FieldError(
+                "exitConditions.onRank", message, _at(steps, "exitConditions", "onRank")
+            )
+        return
+    if _at(steps, "entryConditions", "positionType") == "both":
+        yield FieldError(path, f"{path} needs positionType long or short.", rank)
+    symbols, own = _at(steps, "basicInfo", "symbols"), _at(steps, "basicInfo", "timeframe")
+    if isinstance(symbols, list | tuple) and len(symbols) == 1:
+        yield FieldError(path, f"{path} needs two symbols or more.", rank)
+    every = _at(rank, "every") if isinstance(rank, Mapping) else None
+    if every in ("week", "month") and own in TIMEFRAMES and own != "1d":
+        message = f"{path}.every must be candle: week and month need basicInfo.timeframe 1d."
+        yield FieldError(f"{path}.every", message, every, ("candle",))
 
 
 class _Placed(NamedTuple):
@@ -597,8 +623,9 @@ def needs(strategy: Strategy) -> Warmups:
         for step, before in ((entry, confirming), (exits, 0))
         for warmup in condition_warmups(step.conditions, before)
     )
+    ranked = () if entry.rank is None else entry.rank.by.warmups
     levels = (warmup for operand in strategy.level_operands.values() for warmup in operand.warmups)
-    return (*((OWN_CANDLES, candles) for candles in own), *read, *levels)
+    return (*((OWN_CANDLES, candles) for candles in own), *read, *levels, *ranked)
 
 
 def _tightest_percentage(strategy: Strategy) -> float | None:
@@ -739,6 +766,18 @@ def _other_exchange(strategy: Strategy) -> FieldError | None:
     return FieldError("executionSettings.exchange", message, exchange)
 
 
+def _too_many_picked(strategy: Strategy) -> FieldError | None:
+    """Warn of a ranking that picks more symbols than can be held."""
+    rank, most = strategy.entryConditions.rank, strategy.riskParameters.maxOpenPositions
+    if rank is None or rank.top <= most:
+        return None
+    message = (
+        f"{rank.top} symbols are picked, and riskParameters.maxOpenPositions leaves room for"
+        f" {most}."
+    )
+    return FieldError("entryConditions.rank.top", message, rank.top)
+
+
 def _conditions_by_path(strategy: Strategy) -> Iterator[tuple[str, Single]]:
     """Yield every condition without groups, of entries and exits, with its dotted path."""
     entry, exits = strategy.entryConditions, strategy.exitConditions
@@ -788,19 +827,17 @@ def _out_of_reach(strategy: Strategy) -> Iterator[FieldError]:
     """Warn of indicators over more sessions than the array of rule 11 holds before a month."""
     symbols = map(Symbol.parse, strategy.basicInfo.symbols)
     hours = max(_SESSION_HOURS.get(symbol.exchange, _SHARES_HOURS) for symbol in symbols)
-    for path, condition in _conditions_by_path(strategy):
-        for name, operand in condition.operands.items():
-            for indicator in indicators_in(operand):
-                timeframe = indicator.timeframe or strategy.basicInfo.timeframe
-                seconds, sessions = TIMEFRAME_SECONDS[timeframe], _sessions_before(indicator)
-                held = int(WARMUP_BARS * seconds / (hours * 3600))
-                if seconds < DAY and sessions > held:
-                    message = (
-                        f"{indicator.type} reads up to {sessions} sessions before its own, and"
-                        f" {WARMUP_BARS} candles of {timeframe} hold {held}: it is unknown where"
-                        " they do not reach back. Read it on candles of a longer timeframe."
-                    )
-                    yield FieldError(f"{path}.{name}", message)
+    for path, indicator in strategy.operands():
+        timeframe = indicator.timeframe or strategy.basicInfo.timeframe
+        seconds, sessions = TIMEFRAME_SECONDS[timeframe], _sessions_before(indicator)
+        held = int(WARMUP_BARS * seconds / (hours * 3600))
+        if seconds < DAY and sessions > held:
+            message = (
+                f"{indicator.type} reads up to {sessions} sessions before its own, and"
+                f" {WARMUP_BARS} candles of {timeframe} hold {held}: it is unknown where"
+                " they do not reach back. Read it on candles of a longer timeframe."
+            )
+            yield FieldError(path, message)
 
 
 def _sessions_before(operand: IndicatorOperand) -> int:

@@ -46,6 +46,7 @@ from apps.engine.language.exits import (
     TrailingStop,
 )
 from apps.engine.language.operands import Calc, IndicatorOperand, NumberOrOperand, Operand
+from apps.engine.language.ranking import Rank
 from apps.engine.language.steps import (
     AddDistance,
     AtrDistance,
@@ -101,6 +102,16 @@ _PRODUCTS: Final = {
     "carryforward": "The product is carryforward: positions are held over night.",
     None: "No product is set: it is intraday on candles of less than a day, else delivery for"
     " shares and carryforward for contracts.",
+}
+_RANKING_ROWS: Final = {
+    "candle": "At every candle",
+    "week": "At the last session of each week",
+    "month": "At the last session of each month",
+}
+_ON_RANK: Final = {
+    "hold": "A position stays open whatever its place in the ranking.",
+    "leave": "A ranked position is closed at its next open at a place beyond those kept, or"
+    " without one.",
 }
 _WORD_BREAK: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
@@ -281,6 +292,19 @@ def _entries(entry: EntryConditions) -> Pairs:
     yield "confirmationCandles", text
     for condition in entry.conditions:
         yield "conditions", f"Entry condition: {_condition(condition)}."
+    if entry.rank is not None:
+        yield "rank", _ranking(entry.rank)
+
+
+def _ranking(rank: Rank) -> str:
+    order = "lowest" if rank.order == "lowest" else "highest"
+    picked = "the first is" if rank.top == 1 else f"the first {rank.top} are"
+    kept = rank.top if rank.keep is None else rank.keep
+    return (
+        f"{_RANKING_ROWS[rank.every]} the symbols are ranked by {_operand(rank.by)}, the {order}"
+        f" first: {picked} entered where their conditions hold, in this order and not in that of"
+        f" the list, and places up to {kept} are kept."
+    )
 
 
 def _exits(exits: ExitConditions) -> Pairs:
@@ -323,6 +347,8 @@ def _exits(exits: ExitConditions) -> Pairs:
         " nothing else is set.",
     }
     yield "exitOnOppositeSignal", opposite[exits.exitOnOppositeSignal]
+    if exits.onRank is not None:
+        yield "onRank", _ON_RANK[exits.onRank]
 
 
 def _limits(risk: RiskParameters) -> Pairs:

@@ -21,12 +21,14 @@ class BarSnapshot(NamedTuple):
     """The bars of one timestamp.
 
     `time` and `closes` are the start and the nominal end of the bars (epoch seconds). `bars`
-    f8[symbols, 5] are open, high, low, close and volume, NaN for a symbol without a bar.
+    f8[symbols, 5] are open, high, low, close and volume, NaN for a symbol without a bar. `late` are
+    the symbols that runs saw without their bars: they are not ranked.
     """
 
     time: int
     closes: int
     bars: NDArray[np.float64]
+    late: frozenset[int] = frozenset()
 
     @property
     def day(self) -> int:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from apps.engine.candles.candles import DAY, TIMEFRAMES, Candles, frozen, ist_day
 from apps.engine.candles.sessions import Sessions
@@ -21,14 +22,22 @@ from apps.engine.kernel.records import (
     Bars,
     MarketRows,
     Plan,
+    Ranks,
 )
 from apps.engine.language.strategy import Strategy
 from apps.engine.live.rows import BarSnapshot, ContractTerms
 from apps.engine.signals.columns import ColumnCache, SymbolBars
-from apps.engine.signals.required_inputs import required_inputs
-from apps.engine.signals.signals import NO_RANGES
+from apps.engine.signals.ranking import Ranking, apply_ranking, places_of
+from apps.engine.signals.required_inputs import RankInputs, required_inputs
+from apps.engine.signals.signals import NO_RANGES, ranked_values
 from apps.engine.simulation.circuits import circuit_flags, may_be_locked, with_circuits
-from apps.engine.simulation.plan import Contract, ranges_asked, square_off_flags, squares_off
+from apps.engine.simulation.plan import (
+    Contract,
+    ranges_asked,
+    ranking_bars,
+    square_off_flags,
+    squares_off,
+)
 from apps.engine.simulation.timeline import short_margins_of, signals_at_bars
 
 # Of indicators' columns that runs share while one row of one symbol is evaluated.
@@ -93,6 +102,7 @@ class SignalEvaluator:
         that were over when the row began.
         """
         self._window, self._symbols, self._closes = window, symbols, row.closes
+        self._late = row.late
         self._underlying_of = underlying_of
         self._with_bar = [s for s in range(len(symbols)) if row.has(s)]
         self._bars = {s: window.bars(s) for s in self._with_bar}
@@ -115,19 +125,15 @@ class SignalEvaluator:
         signals = np.zeros((len(self._symbols), 1), np.uint8)
         ranges, flags, inputs = [NO_RANGES], [_NO_FLAGS], required_inputs(strategy)
         levels = [NO_LEVELS]
+        values = list[NDArray[np.float64]]()
         for s in self._with_bar:
-            bars, calendar = self._bars[s], terms.calendars[s]
-            longer = self._longer_of(s, strategy, calendar)
-            evaluated = signals_at_bars(
-                inputs,
-                plan,
-                SymbolBars(bars, longer, calendar),
-                len(bars) - 1,
-                cache=self._columns[s],
-            )
+            bars, calendar = self._symbol_bars(s, strategy, terms), terms.calendars[s]
+            last = len(bars.candles) - 1
+            evaluated = signals_at_bars(inputs, plan, bars, last, cache=self._columns[s])
             signals[s] = evaluated.signals
             ranges.append(evaluated.ranges)
             levels.append(evaluated.levels)
+            values.append(evaluated.values)
             flags.append(self._flags_of(s, strategy, calendar, terms.contracts[s]))
         if any(map(len, flags)):  # of the others nothing is asked
             flags = [of_symbol if len(of_symbol) else _NO_FLAG for of_symbol in flags[1:]]
@@ -136,7 +142,42 @@ class SignalEvaluator:
             np.concatenate(ranges), np.concatenate(flags), self._short_margins(strategy, terms),
             self._volume(plan), np.concatenate(levels),
         )  # fmt: skip
+        if inputs.rank is not None and values:
+            places = self._places(inputs.rank, values, terms)
+            for s, own in zip(self._with_bar, places, strict=True):
+                apply_ranking(inputs.rank, own, signals[s])
+            market = market._replace(ranks=np.concatenate(places))
         return SignalInput(market, signals)
+
+    def _symbol_bars(self, s: int, strategy: Strategy, terms: ContractTerms) -> SymbolBars:
+        calendar = terms.calendars[s]
+        return SymbolBars(self._bars[s], self._longer_of(s, strategy, calendar), calendar)
+
+    def ranking(self, strategy: Strategy, terms: ContractTerms) -> Ranking | None:
+        """Return the values and places of the symbols with a bar in the row; None without a
+        ranking. Raises MissingCalendar.
+        """
+        inputs = required_inputs(strategy)
+        if inputs.rank is None:
+            return None
+        values = []
+        for s in self._with_bar:
+            bars = self._symbol_bars(s, strategy, terms)
+            end = len(bars.candles)
+            values.append(ranked_values(inputs, bars, end - 1, end, cache=self._columns[s]))
+        symbols = [self._symbols[s] for s in self._with_bar]
+        places = self._places(inputs.rank, values, terms)
+        times = [self._time] * len(symbols)
+        return Ranking(symbols, times, values, places, inputs.rank.top)
+
+    def _places(
+        self, rank: RankInputs, values: Sequence[NDArray[np.float64]], terms: ContractTerms
+    ) -> list[Ranks]:
+        """Return the places of the symbols with a bar; late ones have none."""
+        first = self._symbols[0]
+        ranks = ranking_bars(rank.every, first, terms.calendars[0], self._day)
+        in_time = [ranks & (s not in self._late) for s in self._with_bar]
+        return places_of([self._time] * len(values), values, in_time, highest=rank.highest)
 
     def _volume(self, plan: Plan) -> Array:
         """Return the volumes of the row's bars; empty if no entry is limited by volume."""

@@ -19,6 +19,7 @@ from apps.engine.kernel.codes import (
     TRAIL_LEVEL,
 )
 from apps.engine.language.conditions import Side
+from apps.engine.language.ranking import RankingRows
 from apps.engine.language.sides import (
     Check,
     Comparison,
@@ -49,6 +50,19 @@ class LevelColumn(NamedTuple):
     factor: float = 1.0
 
 
+class RankInputs(NamedTuple):
+    """The ranking of a strategy: its value, the places that enter and stay, and the bit that closes
+    at later places (0: none).
+    """
+
+    by: ComputedValue
+    highest: bool
+    top: int
+    keep: int
+    every: RankingRows
+    close: int
+
+
 class RequiredInputs(NamedTuple):
     """The inputs of signals and ATR columns, computed once for any number of symbols.
 
@@ -64,6 +78,7 @@ class RequiredInputs(NamedTuple):
     aligned: tuple[tuple[CandleSource, int], ...]
     atr_periods: tuple[int, int, int, int, int]
     levels: tuple[LevelColumn, ...] = ()
+    rank: RankInputs | None = None
 
     @property
     def lookback(self) -> int:
@@ -73,18 +88,39 @@ class RequiredInputs(NamedTuple):
 
 def required_inputs(strategy: Strategy) -> RequiredInputs:
     conditions, warmups = tuple(_conditions(strategy)), needs(strategy)
+    rank = _rank(strategy)
     return RequiredInputs(
         strategy.basicInfo.timeframe,
         conditions,
-        tuple(
-            bars + condition.candles
-            for condition in conditions
-            for bars in (0, *_lookbacks(condition.check))
+        (
+            *(
+                bars + condition.candles
+                for condition in conditions
+                for bars in (0, *_lookbacks(condition.check))
+            ),
+            *(() if rank is None else (_offset(rank.by),)),
         ),
         tuple(candles for source, candles in warmups if source == OWN_CANDLES),
         tuple((source, candles) for source, candles in warmups if source != OWN_CANDLES),
         strategy.atr_periods,
         tuple(_levels(strategy)),
+        rank,
+    )
+
+
+def _rank(strategy: Strategy) -> RankInputs | None:
+    entry, leaves = strategy.entryConditions, strategy.exitConditions.onRank == "leave"
+    rank = entry.rank
+    if rank is None:
+        return None
+    close = CLOSE_LONG if entry.positionType == "long" else CLOSE_SHORT
+    return RankInputs(
+        rank.by.value,
+        rank.order != "lowest",
+        rank.top,
+        rank.top if rank.keep is None else rank.keep,
+        rank.every,
+        close if leaves else 0,
     )
 
 

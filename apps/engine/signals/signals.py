@@ -37,6 +37,8 @@ SignalMask: TypeAlias = NDArray[np.uint8]
 
 NO_RANGES = np.empty((0, RANGES))
 """Of a strategy that asks for none."""
+NO_VALUES = np.empty(0)
+"""Of a strategy without a ranking."""
 SECOND_OF_DAY = Read(Series("SECOND_OF_DAY", ("day", "time"), ()), 0, 0)
 DAY_NUMBER = Read(Series("COLUMN", ("day",), ()), 0, 0)
 
@@ -140,6 +142,26 @@ def level_columns(
             batch.unpack(columns.read(value) * factor, levels[begin:, column])
     levels[:, SHARE] = np.minimum(levels[:, SHARE], 100) / 100
     return np.where(levels > 0, levels, np.nan)
+
+
+def ranked_values(
+    inputs: RequiredInputs,
+    bars: SymbolBars,
+    first: int,
+    last: int,
+    *,
+    cache: ColumnCache | None = None,
+) -> Floats:
+    """Return the value by which the symbol is ranked at each of the bars [first, last), NaN if
+    unknown; f8[0] without a ranking. `bars` and `cache` are as for `signals_of`.
+    """
+    if inputs.rank is None:
+        return NO_VALUES
+    values, cache = np.full(last - first, np.nan), cache or ColumnCache(0)
+    for batch in cache.batches_of(bars.candles, inputs.timeframe, first, last, inputs.lookback):
+        column = BatchColumns(bars, batch, cache).read(inputs.rank.by)
+        batch.unpack(column, values[batch.blocks[0].first - first :])
+    return values
 
 
 def _atr(period: int) -> Read:

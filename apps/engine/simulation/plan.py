@@ -50,6 +50,7 @@ from apps.engine.language.exits import (
     TrailingStop,
 )
 from apps.engine.language.fields import seconds_of_day
+from apps.engine.language.ranking import RankingRows
 from apps.engine.language.steps import (
     AtrDistance,
     FixedAmount,
@@ -70,13 +71,12 @@ NEVER = 2**62
 
 
 class MissingCalendar(EngineError):
-    """Positions are squared off at the end of a session with unknown hours."""
+    """The strategy depends on a session that the calendar is not certain of."""
 
-    def __init__(self, symbol: str, date: str) -> None:
-        super().__init__(
-            f"The hours of {symbol} on {date} are not known, and this strategy squares off "
-            "positions at the end of the session."
-        )
+    def __init__(self, symbol: str, day: int, *, unknown: str, rule: str) -> None:
+        date = str(np.datetime64(day, "D"))
+        facts = unknown.format(symbol=symbol, date=date)
+        super().__init__(f"The {facts} are not known, and this strategy {rule}.")
         self.symbol = symbol
         self.date = date
 
@@ -348,8 +348,32 @@ def _closes(symbol: str, dates: NDArray[np.int32], sessions: Sessions | None) ->
     closes = np.full(len(dates), -1) if sessions is None else sessions.certain_closes(dates)
     if (closes < 0).any():
         unknown = int(dates[np.argmax(closes < 0)])
-        raise MissingCalendar(symbol, str(np.datetime64(unknown, "D")))
+        rule = "squares off positions at the end of the session"
+        raise MissingCalendar(symbol, unknown, unknown="hours of {symbol} on {date}", rule=rule)
     return closes
+
+
+def ranking_bars(
+    every: RankingRows, symbol: str, sessions: Sessions | None, days: NDArray[np.int32]
+) -> NDArray[np.bool_]:
+    """Return whether symbols are ranked at the closes of bars on each date, by the calendar of the
+    first symbol.
+
+    Raises MissingCalendar if it is not certain of the last session of a week or month.
+    """
+    if every == "candle":
+        return np.ones(len(days), np.bool_)
+    if sessions is None:
+        last = certain = np.zeros(len(days), np.bool_)
+    else:
+        last, certain = sessions.is_last_session(days, every)
+    if not certain.all():
+        unknown = int(days[np.argmin(certain)])
+        rule = f"ranks its symbols at the last session of each {every}"
+        raise MissingCalendar(
+            symbol, unknown, unknown="sessions of {symbol} after {date}", rule=rule
+        )
+    return last
 
 
 class Terms(NamedTuple):

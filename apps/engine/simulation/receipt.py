@@ -141,6 +141,7 @@ def notes_on(
     notes += _on_missing_volume(strategy, data.all_series)
     notes += _on_bars_after_expiry(data.all_series)
     notes += _on_unknown_calendars(data.all_series)
+    notes += _on_ranking(strategy)
     first_days = [int(ist_day(candles.time[:1])[0]) for candles in data.candles]
     free = [
         history.symbol
@@ -206,6 +207,17 @@ def notes_on_fills(quantity: NDArray[np.float64], fills: FillQuality) -> list[No
         )
         notes.append(Note("thin_fills", message))
     return notes
+
+
+def _on_ranking(strategy: Strategy) -> list[Note]:
+    if strategy.entryConditions.rank is None:
+        return []
+    message = (
+        "The ranking picks among the symbols of this list, and the list was chosen today: shares"
+        " that failed or fell out of their index since then are not in it, and the result is better"
+        " for that."
+    )
+    return [Note("chosen_universe", message)]
 
 
 def _on_bars_out_of_session(strategy: Strategy, all_series: Sequence[SymbolSeries]) -> list[Note]:

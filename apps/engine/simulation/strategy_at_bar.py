@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from apps.engine.kernel.records import Array
 from apps.engine.language.conditions import Side
 from apps.engine.language.strategy import Strategy
+from apps.engine.signals.ranking import RankedSymbol, Ranking
 from apps.engine.simulation import explain, trade_levels
 from apps.engine.simulation.explain import SideFound
 from apps.engine.simulation.plan import Contract
@@ -18,7 +19,7 @@ from apps.engine.simulation.trade_levels import Levels
 class StrategyAtBar:
     """A strategy at the candle with index `bar` among the bars of `series.used`, warm-up included.
 
-    `sides` are the entry conditions of each traded side.
+    `sides` are the entry conditions of each traded side, `ranking` has the places of all symbols.
     """
 
     strategy: Strategy
@@ -26,13 +27,37 @@ class StrategyAtBar:
     series: SymbolSeries
     bar: int
     sides: list[SideFound]
+    ranking: Ranking | None = None
 
     @classmethod
     def of(
-        cls, strategy: Strategy, contract: Contract, series: SymbolSeries, bar: int
+        cls,
+        strategy: Strategy,
+        contract: Contract,
+        series: SymbolSeries,
+        bar: int,
+        ranking: Ranking | None = None,
     ) -> StrategyAtBar:
         """Read the conditions of entries at the bar."""
-        return cls(strategy, contract, series, bar, explain.sides_at(strategy, series, bar))
+        sides = explain.sides_at(strategy, series, bar)
+        return cls(strategy, contract, series, bar, sides, ranking)
+
+    @property
+    def time(self) -> int:
+        """The start of the candle."""
+        return int(self.series.used.time[self.bar])
+
+    @property
+    def ranked(self) -> list[RankedSymbol] | None:
+        """The symbols of the row by their places; None without a ranking."""
+        return None if self.ranking is None else self.ranking.row(self.time)
+
+    @property
+    def is_picked(self) -> bool:
+        """Whether the ranking lets an entry signal count."""
+        if self.ranking is None:
+            return True
+        return self.ranking.picks(self.ranking.symbols.index(self.series.symbol), self.time)
 
     @property
     def signals(self) -> list[Side]:

@@ -34,9 +34,11 @@ from apps.engine.signals.columns import Arrays, ColumnCache, SymbolBars
 from apps.engine.signals.required_inputs import RequiredInputs
 from apps.engine.signals.signals import (
     NO_RANGES,
+    NO_VALUES,
     SignalMask,
     atr_columns,
     level_columns,
+    ranked_values,
     signals_of,
 )
 from apps.engine.simulation.circuits import CLOSE_DAYS, circuit_flags, may_be_locked, with_circuits
@@ -199,11 +201,14 @@ class SymbolSeries(NamedTuple):
 
 
 class SymbolSignals(NamedTuple):
-    """Signal bits, average true ranges and levels of a strategy, at each bar of a symbol."""
+    """Signal bits, average true ranges, levels and the ranked value of a strategy, at each
+    bar of a symbol.
+    """
 
     signals: SignalMask
     ranges: NDArray[np.float64]
     levels: NDArray[np.float64] = NO_LEVELS
+    values: NDArray[np.float64] = NO_VALUES  # empty without a ranking
 
 
 def short_margins_of(
@@ -276,7 +281,8 @@ def signals_at_bars(
         for bit, needed in _levels_needed(plan):
             unknown = np.flatnonzero(np.isnan(levels[:, needed]).any(axis=1))
             _take_entries(signals, unknown[signals[unknown] & ENTER == bit], bit, plan)
-    return SymbolSignals(signals, ranges, levels)
+    values = ranked_values(inputs, bars, first, len(bars.candles), cache=cache)
+    return SymbolSignals(signals, ranges, levels, values)
 
 
 def _levels_needed(plan: Plan) -> list[tuple[int, list[int]]]:

@@ -46,6 +46,7 @@ CERTAIN = (
     "limit_not_reached",
     "circuit",
     "level_beyond_entry",
+    "not_ranked",
 )
 UNCERTAIN = "not_traded"
 """One of the reasons that the result counted, and it does not say which."""
@@ -84,7 +85,8 @@ class StoredResult(NamedTuple):
 class SignalBar(NamedTuple):
     """The bar of a signal: the index of its symbol, its start, its flags, the start of its symbol's
     next bar (None without one), the flags of that one, the sides with an order that it reaches, the
-    starts of all bars of its symbol, and the sides with a fill at or beyond a level.
+    starts of all bars of its symbol, the symbols with entries that are tried before its own, the
+    sides with a fill at or beyond a level, and whether the ranking lets its entry count.
     """
 
     symbol: int
@@ -94,7 +96,13 @@ class SignalBar(NamedTuple):
     next_flag: int
     reached: Set[Side]
     times: NDArray[np.int64]
+    tried_before: Set[int]
     beyond: Set[Side] = frozenset()
+    is_picked: bool = True
+
+    def is_tried_before(self, trades: Array) -> NDArray[np.bool_]:
+        """Return a mask of the trades in symbols that are tried before its own."""
+        return np.isin(trades["symbol"], list(self.tried_before))
 
     @classmethod
     def of(cls, at_bar: StrategyAtBar, symbol: int) -> SignalBar:
@@ -102,15 +110,21 @@ class SignalBar(NamedTuple):
         time, flags = series.candles.time, series.flags
         number = at_bar.bar - (len(series.used) - len(series.candles))
         after = number + 1
+        next_time = int(time[after]) if after < len(time) else None
+        tried_before = set(range(symbol))
+        if at_bar.ranking is not None and next_time is not None:
+            tried_before = at_bar.ranking.tried_before(symbol, at_bar.time, next_time)
         return cls(
             symbol,
             int(time[number]),
             int(flags[number]) if len(flags) else 0,
-            int(time[after]) if after < len(time) else None,
+            next_time,
             int(flags[after]) if after < len(flags) else 0,
             at_bar.orders_reached,
             time,
+            tried_before,
             at_bar.beyond_levels,
+            at_bar.is_picked,
         )
 
 
@@ -142,6 +156,8 @@ def verdict(
         return Verdict("no_signal")
     if not ranges_known:
         return Verdict("unknown_ranges")
+    if not bar.is_picked:
+        return Verdict("not_ranked", signals[0] if len(signals) == 1 else None)
     if len(signals) > 1:
         return Verdict("both_sides")
     (side,) = signals
@@ -216,7 +232,7 @@ def _is_entry_limit_reached(
         return False
     midnight = day_start(ist_day(np.array([next_time])))[0]
     earlier = (trades["entry_time"] >= midnight) & (trades["entry_time"] < next_time)
-    earlier |= (trades["entry_time"] == next_time) & (trades["symbol"] < bar.symbol)
+    earlier |= (trades["entry_time"] == next_time) & bar.is_tried_before(trades)
     of_symbol = earlier & (trades["symbol"] == bar.symbol)
     return bool(
         0 < (risk.maxEntriesPerDay or 0) <= np.count_nonzero(earlier)
@@ -325,10 +341,10 @@ def _left_for(reasons: Set[str], trades: Array) -> NDArray[np.bool_]:
 def _others_held(trades: Array, bar: SignalBar, next_time: int) -> int:
     """Count the positions that were certainly open at this entry's turn.
 
-    They were open before the next row, or belong to symbols listed earlier that entered in it.
+    They were open before the next row, or belong to symbols tried before it that entered in it.
     """
     through = (trades["entry_time"] < next_time) & (trades["exit_time"] > next_time)
-    before = (trades["entry_time"] == next_time) & (trades["symbol"] < bar.symbol)
+    before = (trades["entry_time"] == next_time) & bar.is_tried_before(trades)
     return int(np.count_nonzero(through | before))
 
 
@@ -339,7 +355,7 @@ def _others_perhaps_held(trades: Array, bar: SignalBar, next_time: int) -> int:
     symbol's next row, at any later time (rule 9).
     """
     through = (trades["entry_time"] < next_time) & (trades["exit_time"] >= next_time)
-    before = (trades["entry_time"] == next_time) & (trades["symbol"] < bar.symbol)
+    before = (trades["entry_time"] == next_time) & bar.is_tried_before(trades)
     ended = (trades["exit_time"] < next_time) & _left_for({"square_off"}, trades)
     perhaps = (through | before | ended) & (trades["symbol"] != bar.symbol)
     return len(np.unique(trades["symbol"][perhaps]))

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from apps.engine.candles.candles import ist_day
 from apps.engine.errors import EngineError, InsufficientBars
-from apps.engine.kernel.records import MarketRows, Plan
+from apps.engine.kernel.records import Array, MarketRows, Plan
 from apps.engine.lazy import lazy
 from apps.engine.results.equity import day_ends, years_held
 from apps.engine.results.result_data import ResultData
@@ -165,7 +165,8 @@ class GridSearch:
                 yield index, None
                 continue
             first, own = next(iter(ready.values()), prepared).market, prepared.market
-            if first.atr is not own.atr or first.levels is not own.levels:
+            pairs = zip(_own_columns(first), _own_columns(own), strict=True)
+            if any(column is not other for column, other in pairs):
                 yield from self._simulated(ready, signals[begin:], row_ranges, buffers, report)
                 ready, begin = {}, begin + len(ready)
             ready[index] = prepared
@@ -180,8 +181,8 @@ class GridSearch:
         buffers: Buffers,
         report: ReportProgress,
     ) -> Iterator[tuple[int, list[Simulation]]]:
-        """Simulate some sets, at least one, that share ranges; their signals come first in
-        `signals`.
+        """Simulate some sets, at least one, that share ranges and ranks; their signals come first
+        in `signals`.
         """
         market = next(iter(ready.values())).market
         traded = TradedMarket(market, self._terms, self.data.candles)
@@ -197,6 +198,11 @@ class GridSearch:
             )
             for position, index in enumerate(ready):
                 yield index, simulation[position * len(group) : (position + 1) * len(group)]
+
+
+def _own_columns(market: MarketRows) -> tuple[Array, ...]:
+    """Return the columns of a market that are a strategy's own."""
+    return market.atr, market.levels, market.ranks
 
 
 def _by_ranges(item: tuple[int, CandidatePlan | None]) -> tuple[tuple[int, ...], int]:

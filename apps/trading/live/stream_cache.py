@@ -156,7 +156,7 @@ class BarStreamCache:
         """Return the evaluator of the row, the last of the window."""
         assert self.window is not None
         symbols = self.stream.symbols
-        return SignalEvaluator(self.window, symbols, row, partial(_underlying, symbols, row))
+        return SignalEvaluator(self.window, symbols, row, partial(underlying_before, symbols, row))
 
     def _load_contexts(self, run_ids: Sequence[str]) -> dict[str, EngineError]:
         """Keep only the contexts of these runs; return the errors of unreadable steps."""
@@ -235,7 +235,9 @@ def run_context_of(run: Run) -> RunContext:
     return RunContext(run, strategy, plan, execution_terms, signal_key=key)
 
 
-def _underlying(symbols: Sequence[str], row: BarSnapshot, slot: int, timeframe: str) -> Candles:
+def underlying_before(
+    symbols: Sequence[str], row: BarSnapshot, slot: int, timeframe: str
+) -> Candles:
     """Return the last candles of an option's underlying that were complete when the row began."""
     symbol = underlying_of(Symbol.parse(symbols[slot]))
     since = row.time - History.UNDERLYING_DAYS * DAY - TIMEFRAMES[timeframe]

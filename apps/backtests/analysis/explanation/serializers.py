@@ -10,12 +10,15 @@ from apps.algorithms.serializers import (
     HELD,
     OUTCOME_MESSAGES,
     POSITION_MESSAGES,
+    RANKING_HELP,
     ConditionsSerializer,
     ExitLevelsSerializer,
     ExplainedCandleSerializer,
     ExplainedSideSerializer,
+    RankedSymbolSerializer,
     render_conditions,
     render_levels,
+    render_ranking,
     render_sides,
 )
 from apps.backtests.analysis.explanation.services import ExplainedPosition, Explanation
@@ -83,6 +86,7 @@ class ExplanationSerializer(DocumentSerializer):
     candle = ExplainedCandleSerializer()
     confirmationCandles = IntegerField()
     sides = ExplainedSideSerializer(many=True)
+    ranking = RankedSymbolSerializer(many=True, required=False, help_text=RANKING_HELP)
     entry = ExplainedEntrySerializer()
     positions = ExplainedPositionSerializer(
         many=True, help_text="Positions open in the candle, including one closed at its open."
@@ -96,6 +100,7 @@ class ExplanationSerializer(DocumentSerializer):
             "candle": instance.candle,
             "confirmationCandles": instance.strategy.entryConditions.confirmationCandles,
             "sides": render_sides(instance.sides),
+            **render_ranking(instance.ranked),
             "entry": {
                 "reason": outcome.reason,
                 "message": OUTCOME_MESSAGES[outcome.reason],

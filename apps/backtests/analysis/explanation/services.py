@@ -17,7 +17,9 @@ from apps.core.times import day_in_india, moment, wire_time
 from apps.engine import (
     EngineError,
     Levels,
+    RankedSymbol,
     SideFound,
+    SimulationInput,
     StoredResult,
     StrategyAtBar,
     SymbolSeries,
@@ -76,6 +78,7 @@ class Explanation:
     strategy: Strategy
     candle: dict[str, object]
     sides: list[SideFound]
+    ranked: list[RankedSymbol] | None
     outcome: Verdict
     trade: dict[str, object] | None
     positions: list[ExplainedPosition]
@@ -134,6 +137,7 @@ def explain_backtest(*, owner: User, backtest_id: str, symbol: str, at: int) -> 
         candle.at_bar.strategy,
         _prices(candle),
         candle.at_bar.sides,
+        candle.at_bar.ranked,
         outcome,
         trade,
         positions,
@@ -143,21 +147,30 @@ def explain_backtest(*, owner: User, backtest_id: str, symbol: str, at: int) -> 
 def _read_candle(backtest: Backtest, symbol: str, at: int) -> _Candle:
     """Read the history of the symbol again and find the candle. Raises NoCandle, EngineError."""
     strategy = parse(backtest.configuration)
-    info = strategy.basicInfo.model_copy(update={"symbols": (symbol,)})
+    symbols = (symbol,) if strategy.entryConditions.rank is None else tuple(backtest.symbols)
+    info = strategy.basicInfo.model_copy(update={"symbols": symbols})
     own_strategy = strategy.model_copy(update={"basicInfo": info})
     rules = market_rules_of(
         own_strategy, first=day_in_india(backtest.start), last=day_in_india(backtest.end)
     )
-    (history,) = load_histories(
+    histories = load_histories(
         rules,
         start=backtest.start,
         end=backtest.end,
         max_bars=estimates.most_bars_read(BacktestKind(backtest.kind)),
     )
-    series = SymbolSeries.of(own_strategy, history, backtest.start, backtest.end)
+    capital = float(backtest.initial_capital)
+    data = SimulationInput(
+        backtest.configuration, histories, backtest.start, backtest.end, capital
+    ).prepare()
+    number = data.symbols.index(symbol)
+    series = data.all_series[number]
     index = _candle_index(series, strategy, at)
     bar = len(series.used) - len(series.candles) + index
-    return _Candle(backtest, StrategyAtBar.of(strategy, history.contract, series, bar), index)
+    at_bar = StrategyAtBar.of(
+        strategy, histories[number].contract, series, bar, data.ranking_of(strategy)
+    )
+    return _Candle(backtest, at_bar, index)
 
 
 def _candle_index(series: SymbolSeries, strategy: Strategy, at: int) -> int:

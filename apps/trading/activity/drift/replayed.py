@@ -2,9 +2,10 @@
 over the candles stored now, without interventions.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from apps.algorithms.models import AlgorithmStatus
 from apps.core.times import day_in_india, midnight
@@ -43,7 +44,7 @@ def replayed(
     cache = BarStreamCache.create(begun, rule_set, hours)
     terms_cache = BarStreamCache.create(stream, rule_set, hours)
     replays = {session.run_id: _SessionReplay(session) for session in sessions}
-    for row in _stored(stream, cache, first, last, without=_without_bars(stream, rows)):
+    for row in _stored(stream, cache, first, last, used=_used_bars(stream, rows)):
         due = [
             session.run_id
             for session in sessions
@@ -94,22 +95,30 @@ def _from(stream: BarStream, first: int, *, goes_on: bool) -> BarStream:
     return copy
 
 
-def _without_bars(stream: BarStream, rows: Mapping[str, Sequence[BarRow]]) -> Collection[int]:
-    """Return the rows that were inserted because time had passed."""
-    count = len(stream.symbols)
+def _used_bars(
+    stream: BarStream, rows: Mapping[str, Sequence[BarRow]]
+) -> Mapping[int, NDArray[np.float64]]:
+    """Return the bars of the rows that the runs processed, keyed by time."""
     used = {row.time: bytes(row.bars) for part in rows.values() for row in part}
-    return [time for time, bars in used.items() if np.isnan(unpack_bars(bars, count)).all()]
+    return {time: unpack_bars(bars, len(stream.symbols)) for time, bars in used.items()}
 
 
 def _stored(
-    stream: BarStream, cache: BarStreamCache, first: int, last: int, *, without: Collection[int]
+    stream: BarStream,
+    cache: BarStreamCache,
+    first: int,
+    last: int,
+    *,
+    used: Mapping[int, NDArray[np.float64]],
 ) -> Iterable[BarSnapshot]:
-    """Yield rows of all stored bars of these moments, and empty rows for `without`.
+    """Yield rows of all stored bars of these moments, and the empty rows among those `used`, which
+    were inserted because time had passed.
 
     The bar of the last row is complete at its end, even if it is made of shorter bars and the last
     of those are missing.
     """
-    times, timeframe = np.array(list(without), np.int64), stream.timeframe
+    without = [time for time, bars in used.items() if np.isnan(bars).all()]
+    times, timeframe = np.array(without, np.int64), stream.timeframe
     over = nominal_end(last, timeframe, cache.calendars)
     series = [
         visible_bars(
@@ -128,7 +137,9 @@ def _stored(
             candle = candles.between(time, time + 1)
             if len(candle):
                 bars[symbol] = [getattr(candle, name)[0] for name in Candles.NUMBERS]
-        yield BarSnapshot(time, nominal_end(time, timeframe, cache.calendars), bars)
+        missing = np.isnan(used[time][:, 0]) if time in used else np.ones(len(series), np.bool_)
+        late = frozenset(np.flatnonzero(missing & ~np.isnan(bars[:, 0])).tolist())
+        yield BarSnapshot(time, nominal_end(time, timeframe, cache.calendars), bars, late)
 
 
 class _SessionReplay:

@@ -10,12 +10,15 @@ from apps.algorithms.serializers import (
     HELD,
     OUTCOME_MESSAGES,
     POSITION_MESSAGES,
+    RANKING_HELP,
     ConditionsSerializer,
     ExitLevelsSerializer,
     ExplainedCandleSerializer,
     ExplainedSideSerializer,
+    RankedSymbolSerializer,
     render_conditions,
     render_levels,
+    render_ranking,
     render_sides,
 )
 from apps.core.api.resources import (
@@ -117,6 +120,7 @@ class RunExplanationSerializer(DocumentSerializer):
     candle = ExplainedCandleSerializer(help_text="The candle as the run used it.")
     confirmationCandles = IntegerField()
     sides = ExplainedSideSerializer(many=True)
+    ranking = RankedSymbolSerializer(many=True, required=False, help_text=RANKING_HELP)
     entry = ExplainedRunEntrySerializer()
     positions = ExplainedRunPositionSerializer(
         many=True, help_text="Positions open in the candle, including one closed at its open."
@@ -132,6 +136,7 @@ class RunExplanationSerializer(DocumentSerializer):
             },
             "confirmationCandles": strategy.entryConditions.confirmationCandles,
             "sides": render_sides(instance.sides),
+            **render_ranking(instance.ranked),
         }
         return {
             "runId": instance.run.pk,

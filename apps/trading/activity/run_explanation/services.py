@@ -3,6 +3,7 @@ and the recorded outcome of its signal and its positions.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -14,17 +15,19 @@ from apps.core.times import day_in_india, moment
 from apps.engine import (
     EngineError,
     Levels,
+    RankedSymbol,
     SideFound,
     StrategyAtBar,
     SymbolSeries,
 )
 from apps.engine.candles import Candles
 from apps.engine.language import Side, Strategy, parse
-from apps.engine.live import BarSnapshot
+from apps.engine.live import BarSnapshot, SignalEvaluator
 from apps.engine.results import TRADE
 from apps.market.rulebook import calendars_of
 from apps.trading.live.contract_terms import contract_terms_for
 from apps.trading.live.indicator_window import build_indicator_window
+from apps.trading.live.stream_cache import underlying_before
 from apps.trading.models import (
     BarRow,
     BarStream,
@@ -45,6 +48,7 @@ from apps.trading.runs.bar_rows import nominal_end, unpack_bars
 ENTERED: Final = "entered"
 WAITING: Final = "waiting"
 NO_SIGNAL: Final = "no_signal"
+NOT_RANKED: Final = "not_ranked"
 BOTH_SIDES: Final = "both_sides"
 UNKNOWN_RANGES: Final = "unknown_ranges"
 POSITION_HELD: Final = "position_held"
@@ -98,6 +102,7 @@ class RunExplanation:
     strategy: Strategy
     candle: Candles
     sides: list[SideFound]
+    ranked: list[RankedSymbol] | None
     entry: EntryOutcome
     positions: list[HeldInCandle]
 
@@ -140,6 +145,7 @@ def explain_run(*, owner: User, algorithm_id: str, symbol: str, at: int) -> RunE
         strategy=candle.at_bar.strategy,
         candle=candle.series.candles,
         sides=candle.at_bar.sides,
+        ranked=candle.at_bar.ranked,
         entry=_entry_outcome(candle, signals, positions, known=known),
         positions=positions,
     )
@@ -178,7 +184,10 @@ def _read_candle(session: SessionStart, symbol: str, at: int) -> _SeenCandle:
     last, no_flags = used.slice(len(used) - 1, len(used)), np.empty(0, np.uint8)
     series = SymbolSeries(symbol, used, last, no_flags, longer, terms.calendars[index])
     contract, bar = terms.contracts[index], len(used) - 1
-    return _SeenCandle(run, StrategyAtBar.of(strategy, contract, series, bar))
+    underlying_of = partial(underlying_before, stream.symbols, snapshot)
+    evaluator = SignalEvaluator(window, stream.symbols, snapshot, underlying_of)
+    ranking = evaluator.ranking(strategy, terms)
+    return _SeenCandle(run, StrategyAtBar.of(strategy, contract, series, bar, ranking))
 
 
 def _row_at(stream: BarStream, session: SessionStart, at: int) -> BarRow | None:
@@ -220,6 +229,8 @@ def _entry_outcome(
     )
     if len(recorded) == 1:
         return _recorded_outcome(candle, recorded[0])
+    if signals and known and not recorded and not candle.at_bar.is_picked:
+        return EntryOutcome(NOT_RANKED, signals[0] if len(signals) == 1 else None)
     if recorded or len(signals) > 1:
         return EntryOutcome(BOTH_SIDES)
     if not signals:
