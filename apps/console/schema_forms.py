@@ -17,6 +17,8 @@ from apps.backtests.serializers import study_schemas
 from apps.core.api.resources import Schema
 
 _REF: Final = "#/components/schemas/"
+# Fields with one value that the kind of their object decides.
+_TAGS: Final = frozenset({"type", "method"})
 _PATH_PART: Final = re.compile(r"([A-Za-z][A-Za-z0-9]*)|\[(\d{1,3})\]")
 # The initial content of an added entry of a list.
 _NEW_ENTRIES: Final[Mapping[str, Mapping[str, str]]] = {
@@ -207,7 +209,7 @@ def _properties(
     return [
         _node(f"{path}.{name}", part, value.get(name), is_required=name in required)
         for name, part in schema["properties"].items()
-        if name != without and "const" not in part
+        if name != without and not ("const" in part and name in _TAGS)
     ]
 
 
@@ -227,6 +229,8 @@ def _input(schema: Schema, value: Any, own: dict[str, Any]) -> FormNode:
     if isinstance(default, float) and default.is_integer():
         default = int(default)
     own["default"] = default
+    if "const" in schema:
+        schema = {**schema, "enum": [schema["const"]]}
     if "enum" in schema:
         own["default"] = default and _option(default).label
         return FormNode(kind="choice", value=value, options=_options(schema["enum"]), **own)

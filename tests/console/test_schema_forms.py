@@ -8,8 +8,10 @@ from apps.algorithms.models import Algorithm
 from apps.algorithms.services import BUILT_IN_TEMPLATES, BuiltInTemplate
 from apps.console.describing.algorithms import STEPS_FORM
 from apps.console.schema_forms import form_of, read_form
+from apps.engine.language import read_strategy
 from tests.console.conftest import Browse
 from tests.console.forms import HOSTILE_TEXTS, make_from_gallery
+from tests.engine.worked_examples import examples
 
 
 def sent_by(configuration: dict[str, dict[str, object]]) -> dict[str, str]:
@@ -25,6 +27,40 @@ def sent_by(configuration: dict[str, dict[str, object]]) -> dict[str, str]:
 @pytest.mark.parametrize("strategy", BUILT_IN_TEMPLATES, ids=lambda strategy: strategy.slug)
 def test_a_form_gives_back_its_steps(strategy: BuiltInTemplate) -> None:
     assert read_form(sent_by(dict(strategy.steps)), STEPS_FORM) == strategy.steps
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        pytest.param(entry["steps"], id=name)
+        for name, entry in examples("strategies").items()
+        if not read_strategy(entry["steps"]).problems
+    ],
+)
+def test_a_form_gives_back_operands_levels_and_parts(steps: dict[str, dict[str, object]]) -> None:
+    assert read_form(sent_by(steps), STEPS_FORM) == steps
+
+
+def test_a_source_becomes_an_operand_and_a_name_again() -> None:
+    average = {"type": "SMA", "source": "hl2"}
+    condition = {"type": "indicator_value", "indicator": average}
+    empty: dict[str, dict[str, object]] = {step: {} for step in STEPS}
+    form = sent_by({**empty, "entryConditions": {"conditions": [condition]}})
+    path = "entryConditions.conditions[0].indicator.source"
+    steps = read_form({**form, path: "CALC"}, STEPS_FORM)
+    calc = {"type": "CALC"}
+    condition["indicator"] = {"type": "SMA", "source": calc}
+    assert steps["entryConditions"] == {"conditions": [condition]}
+    steps = read_form(sent_by(steps), STEPS_FORM, change=f"add:{path}.operands")
+    condition["indicator"] = {"type": "SMA", "source": {**calc, "operands": [{"type": "PRICE"}]}}
+    assert steps["entryConditions"] == {"conditions": [condition]}
+    form = {**sent_by(steps), f"{path}.operands[0].type": "number"}
+    steps = read_form({**form, f"{path}.operands[0].number": "2.5"}, STEPS_FORM)
+    condition["indicator"] = {"type": "SMA", "source": {**calc, "operands": [2.5]}}
+    assert steps["entryConditions"] == {"conditions": [condition]}
+    form = {**sent_by(steps), f"{path}.type": "close"}
+    condition["indicator"] = {"type": "SMA", "source": "close"}
+    assert read_form(form, STEPS_FORM)["entryConditions"] == {"conditions": [condition]}
 
 
 def test_conditions_are_added_nested_and_removed() -> None:
