@@ -13,6 +13,14 @@ from tests.market.sample_backtests import Market, backtest_on_sample, sample_mar
 
 TRADES = {
     "opening-range": 52,
+    "opening-range-stop": 45,
+    "narrow-cpr": 29,
+    "gap-fade": 6,
+    "swing-low-trail": 51,
+    "half-at-risk": 57,
+    "engulfing-at-average": 68,
+    "breakout-retest": 30,
+    "parabolic-trail": 13,
     "gap-and-go": 5,
     "previous-day": 34,
     "vwap-pullback": 69,

@@ -27,10 +27,16 @@ TEMPLATES = [template.steps for template in BUILT_IN_TEMPLATES]
     ids=["example", "demo", *(template.slug for template in BUILT_IN_TEMPLATES)],
 )
 def test_the_risk_of_a_template_keeps_a_position_within_its_limit(steps: Mapping[str, Any]) -> None:
-    """A stop by average range, of daily candles, is at least 2 % away."""
-    risk = steps["positionSizing"]["riskPercentage"]
-    stop = steps["exitConditions"]["stopLoss"].get("percentage", 2.1)
-    assert CAPITAL * risk / stop <= 0.96 * steps["riskParameters"]["maxPositionSize"]
+    """A stop by average range, of daily candles, is at least 2 % away; a stop at a level 0.21 %, or
+    a narrower position limit would cut the size.
+    """
+    limit = 0.96 * steps["riskParameters"]["maxPositionSize"]
+    sizing, stop = steps["positionSizing"], steps["exitConditions"].get("stopLoss", {})
+    if sizing["method"] == "percentage_of_equity":
+        assert CAPITAL * sizing["percentage"] / 100 <= limit
+        return
+    distance = stop.get("percentage", 0.21 if stop["type"] == "level" else 2.1)
+    assert CAPITAL * sizing["riskPercentage"] / distance <= limit
 
 
 def test_no_shown_template_exceeds_its_own_limits(alice: User) -> None:
