@@ -37,7 +37,7 @@ def test_values_of_a_row_pass_the_validator() -> None:
         row, operand = row_of(type), read(type=type)
         fields = {field.alias or name for name, field in operand.__class__.model_fields.items()}
         shown = {parameter["name"] for parameter in row["parameters"]}
-        shown |= {"type", "output", "offset", "timeframe"}
+        shown |= {"type", "output", "offset", "timeframe", "on"}
         shown |= {"source"} if row["sources"] else set()
         assert fields == shown
 

@@ -15,7 +15,7 @@ from tests.conftest import Api
 from tests.error_responses import assert_error
 
 PATH = "/api/trading/indicators"
-LONGER = ["5m", "15m", "30m", "1h", "4h", "1d", "1w"]
+LONGER = ["3m", "5m", "10m", "15m", "30m", "1h", "75m", "2h", "4h", "1d", "1w"]
 
 
 def test_the_document_shows_rows_of_the_list(api: Api, alice: User) -> None:
