@@ -117,8 +117,8 @@ def _windows_at_the_end(
 def _read_symbols_without_candles(strategy: Strategy) -> Iterator[Fault]:
     """Warn of other symbols of which nothing is stored that the conditions can read."""
     own = strategy.basicInfo.timeframe
-    for path, operand in strategy.operands():
-        symbol, timeframe = operand.candles.symbol, operand.candles.timeframe or own
+    for path, operand, candles in strategy.operands():
+        symbol, timeframe = operand.on, candles.timeframe or own
         if symbol and not len(stored_history_of([symbol], timeframe)[symbol].days):
             message = f"No candles of {symbol} are stored that make {timeframe}: load them first."
             yield Fault(path, message)
@@ -205,7 +205,9 @@ def _volume_of_indexes(strategy: Strategy, verdicts: Sequence[SymbolCheck]) -> I
     indexes = [verdict.symbol for verdict in verdicts if verdict.type == "index"]
     if not indexes:
         return
-    for path, operand in strategy.volume_operands():
+    for path, operand, candles in strategy.volume_operands():
+        if candles.symbol:
+            continue  # it reads the volume of another symbol
         message = (
             f"{operand.type} reads the volume, and an index has none of its own. Without it a"
             f" condition on {operand.type} is never true: {', '.join(indexes)}."

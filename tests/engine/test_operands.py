@@ -470,3 +470,14 @@ def test_an_opposite_signal_that_no_condition_can_give_is_warned_of() -> None:
     steps["entryConditions"]["conditions"].append(above(CLOSE, 1))
     fields = [warning.field for warning in parse(steps).warnings]
     assert "exitConditions.exitOnOppositeSignal" not in fields
+
+
+def test_an_indicator_in_a_source_reaches_as_far_as_the_candles_around_it() -> None:
+    month = {"type": "PREVIOUS_MONTH", "output": "high"}
+    for timeframe, warned in ((None, True), ("1h", False)):
+        longer = {} if timeframe is None else {"timeframe": timeframe}
+        average = {"type": "SMA", "period": 3, "source": month, **longer}
+        steps = entering(above(average, 1), positionType="long")
+        steps["basicInfo"]["timeframe"] = "1m"
+        messages = [warning.message for warning in parse(steps).warnings]
+        assert any("PREVIOUS_MONTH reads up to" in text for text in messages) is warned

@@ -228,7 +228,7 @@ def test_an_explanation_tells_which_candle_was_read() -> None:
 
 def test_more_than_ten_other_symbols_are_refused() -> None:
     names = [f"NSE:SYM{n}" for n in range(11)]
-    group = [above({"type": "PRICE", "on": name}, 1) for name in [OWN, *names]]
+    group = [above({"type": "PRICE", "on": name}, 1) for name in [OWN, *names, names[0]]]
     steps = entering(*group, positionType="long")
     steps["basicInfo"]["symbols"] = [OWN]
     (error,) = read_strategy(steps).errors

@@ -247,12 +247,17 @@ def _has_a_place(operand: Operand) -> Operand:
     return operand
 
 
-def indicators_in(value: NumberOrOperand) -> Iterator[IndicatorOperand]:
-    """Yield every indicator of an operand, those in sources too."""
+def indicators_in(
+    value: NumberOrOperand, around: CandleSource = OWN_CANDLES
+) -> Iterator[tuple[IndicatorOperand, CandleSource]]:
+    """Yield every indicator of an operand, those in sources too, with the candles that it is
+    computed from: in a source those of the indicator `around` it.
+    """
     if isinstance(value, IndicatorOperand):
-        yield value
+        around = around if value.candles == OWN_CANDLES else value.candles
+        yield value, around
     for part in _parts(value):
-        yield from indicators_in(part)
+        yield from indicators_in(part, around)
 
 
 def _parts(value: NumberOrOperand) -> tuple[NumberOrOperand, ...]:

@@ -215,26 +215,27 @@ class Strategy(StrictModel):
             if isinstance(condition, TimeWindow) and path.startswith("entryConditions"):
                 yield path, condition
 
-    def operands(self) -> Iterator[tuple[str, IndicatorOperand]]:
+    def operands(self) -> Iterator[tuple[str, IndicatorOperand, CandleSource]]:
         """Yield every indicator of conditions, levels and the ranking, those inside of operands
-        too, with the dotted path of its operand.
+        too, with the dotted path of its operand and the candles that it is computed from.
         """
-        for path, condition in _conditions_by_path(self):
-            for name, operand in condition.operands.items():
-                for indicator in indicators_in(operand):
-                    yield f"{path}.{name}", indicator
-        named = self.level_operands
+        whole = [
+            (f"{path}.{name}", operand)
+            for path, condition in _conditions_by_path(self)
+            for name, operand in condition.operands.items()
+        ]
+        whole += self.level_operands.items()
         if self.entryConditions.rank is not None:
-            named = {**named, "entryConditions.rank.by": self.entryConditions.rank.by}
-        for path, operand in named.items():
-            for indicator in indicators_in(operand):
-                yield path, indicator
+            whole.append(("entryConditions.rank.by", self.entryConditions.rank.by))
+        for path, operand in whole:
+            for indicator, candles in indicators_in(operand):
+                yield path, indicator, candles
 
-    def volume_operands(self) -> Iterator[tuple[str, IndicatorOperand]]:
+    def volume_operands(self) -> Iterator[tuple[str, IndicatorOperand, CandleSource]]:
         """Yield those that read volume."""
-        for path, indicator in self.operands():
+        for path, indicator, candles in self.operands():
             if indicator.series.reads_volume:
-                yield path, indicator
+                yield path, indicator, candles
 
     def last_entry(self, closes: int) -> int:
         """Return the end of entries in a session that closes at `closes`, both in seconds since
@@ -424,9 +425,10 @@ def _errors_of_operands(steps: Mapping[str, object]) -> Iterator[FieldError]:
             yield from _timeframe_errors(part, own)
         symbol = part.value.get("on")
         if isinstance(symbol, str) and not (isinstance(traded, list) and symbol in traded):
-            symbols_read.add(symbol)
-            if len(symbols_read) > MOST_OTHER_SYMBOLS:
+            if symbol not in symbols_read and len(symbols_read) >= MOST_OTHER_SYMBOLS:
                 yield part.error("on", f"names more than {MOST_OTHER_SYMBOLS} other symbols")
+            else:
+                symbols_read.add(symbol)
         if "on" in part.value and part.source_of is not None and "on" in part.source_of:
             message = "is not allowed in the source of another symbol's indicator"
             yield part.error("on", message)
@@ -827,8 +829,8 @@ def _out_of_reach(strategy: Strategy) -> Iterator[FieldError]:
     """Warn of indicators over more sessions than the array of rule 11 holds before a month."""
     symbols = map(Symbol.parse, strategy.basicInfo.symbols)
     hours = max(_SESSION_HOURS.get(symbol.exchange, _SHARES_HOURS) for symbol in symbols)
-    for path, indicator in strategy.operands():
-        timeframe = indicator.timeframe or strategy.basicInfo.timeframe
+    for path, indicator, candles in strategy.operands():
+        timeframe = candles.timeframe or strategy.basicInfo.timeframe
         seconds, sessions = TIMEFRAME_SECONDS[timeframe], _sessions_before(indicator)
         held = int(WARMUP_BARS * seconds / (hours * 3600))
         if seconds < DAY and sessions > held:

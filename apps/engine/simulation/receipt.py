@@ -249,16 +249,16 @@ def notes_on_expiries(data: PreparedData, trades: Array) -> list[Note]:
 
 def _on_missing_volume(strategy: Strategy, all_series: Sequence[SymbolSeries]) -> list[Note]:
     """Name the symbols without any volume in candles if the conditions read it (rule 11)."""
-    operands = [operand for _, operand in strategy.volume_operands()]
+    operands = [(operand.type, source) for _, operand, source in strategy.volume_operands()]
     silent = dict.fromkeys(
-        operand.candles.symbol or series.symbol
+        source.symbol or series.symbol
         for series in all_series
-        for operand in operands
-        if not _candles_of(series, operand.candles).volume.any()
+        for _, source in operands
+        if not _candles_of(series, source).volume.any()
     )
     if not silent:
         return []
-    types = ", ".join(sorted({operand.type for operand in operands}))
+    types = ", ".join(sorted({name for name, _ in operands}))
     message = (
         f"No volume is stored of {', '.join(silent)}. Conditions on {types} are not true without"
         " it."
