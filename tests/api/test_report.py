@@ -184,7 +184,7 @@ def test_a_study_gives_the_days_of_its_figures(
     text = api(alice).get(path(backtest)).content.decode()
     assert {words: text.count(words) for words in study.counts} == study.counts
     drawing, evidence, figures = (
-        text.index(mark) for mark in ('<svg class="drawing"', VERDICT, TILES)
+        text.index(mark) for mark in ('<div class="plot"', VERDICT, TILES)
     )
     assert drawing < evidence < figures
 
@@ -198,7 +198,7 @@ def test_the_report_of_a_study_without_a_stored_chart_has_its_text(
     BacktestResult.objects.filter(pk=backtest.pk).update(study_chart=None)
     text = api(alice).get(path(backtest)).content.decode()
     assert "The best of 3 sets has" in text
-    assert '<svg class="drawing"' not in text
+    assert '<div class="plot"' not in text
 
 
 def test_the_report_begins_with_the_verdict_once_it_exists(

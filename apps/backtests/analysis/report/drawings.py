@@ -6,13 +6,11 @@ from itertools import pairwise
 from math import ceil, floor, log10
 from typing import Final, NamedTuple
 
+# The area of a drawing; it is stretched to the width of the page.
 WIDTH: Final = 1000
-HEIGHT: Final = 300
-LEFT: Final = 92
-BOTTOM: Final = 40
-TOP: Final = 12
-RIGHT: Final = 12
+HEIGHT: Final = 250
 _TICKS: Final = 5
+_MOST_COLUMN_NAMES: Final = 16
 
 FormatNumber = Callable[[float], str]
 Point = tuple[float, float]
@@ -28,6 +26,8 @@ class Shape(NamedTuple):
 
 
 class Text(NamedTuple):
+    """A text in or beside the area, at percents of its width and height."""
+
     x: float
     y: float
     text: str
@@ -36,19 +36,34 @@ class Text(NamedTuple):
 
 @dataclass(frozen=True)
 class Drawing:
-    """Shapes, the later ones above the earlier, and texts, in pixels from the upper left corner."""
+    """Shapes, the later ones above the earlier, and texts in the area, left of it and below it.
+
+    Texts keep their size where the area is stretched.
+    """
 
     label: str
     height: float = HEIGHT
-    width: float = WIDTH
     shapes: list[Shape] = field(default_factory=list)
     texts: list[Text] = field(default_factory=list)
+    rows: list[Text] = field(default_factory=list)
+    columns: list[Text] = field(default_factory=list)
 
     def add(self, css: str, path: str, title: str = "", opacity: float = 1.0) -> None:
         self.shapes.append(Shape(css, path, title, round(opacity, 2)))
 
     def write(self, x: float, y: float, text: str, css: str = "") -> None:
-        self.texts.append(Text(round(x, 1), round(y, 1), text, css))
+        self.texts.append(self._text(x, y, text, css))
+
+    def name_row(self, y: float, text: str) -> None:
+        self.rows.append(self._text(WIDTH, y, text))
+
+    def name_column(self, x: float, text: str) -> None:
+        """Write below the area; names near an edge stay within the drawing."""
+        css = "first" if x < WIDTH * 0.04 else "last" if x > WIDTH * 0.96 else ""
+        self.columns.append(self._text(x, 0, text, css))
+
+    def _text(self, x: float, y: float, text: str, css: str = "") -> Text:
+        return Text(round(x / WIDTH * 100, 2), round(y / self.height * 100, 2), text, css)
 
 
 class Scale(NamedTuple):
@@ -75,7 +90,7 @@ def vertical_scale(values: Sequence[float], *, zero: bool = False) -> Scale:
     """Return a scale that includes the values, and 0 if `zero` is set."""
     low, high = min([*values, *([0.0] if zero else [])]), max([*values, *([0.0] if zero else [])])
     margin = (high - low) * 0.06 or abs(high) * 0.06 or 1.0
-    return Scale(low - margin, high + margin, HEIGHT - BOTTOM, TOP)
+    return Scale(low - margin, high + margin, HEIGHT, 0)
 
 
 def frame(drawing: Drawing, scale: Scale, format_number: FormatNumber) -> None:
@@ -83,8 +98,8 @@ def frame(drawing: Drawing, scale: Scale, format_number: FormatNumber) -> None:
     for tick in scale.ticks():
         y = scale(tick)
         css = "axis" if tick == 0 else "grid"
-        drawing.add(css, f"M{LEFT} {y:.1f}H{WIDTH - RIGHT}")
-        drawing.write(LEFT - 8, y + 4, format_number(tick), "end")
+        drawing.add(css, f"M0 {y:.1f}H{WIDTH}")
+        drawing.name_row(y, format_number(tick))
 
 
 def line(points: Sequence[Point]) -> str:
@@ -101,9 +116,9 @@ def box(x: float, y: float, width: float, height: float) -> str:
     return f"M{x:.1f} {y:.1f}h{width:.1f}v{height:.1f}h{-width:.1f}Z"
 
 
-def dot(x: float, y: float, radius: float) -> str:
-    half = f"a{radius} {radius} 0 1 0"
-    return f"M{x - radius:.1f} {y:.1f}{half} {2 * radius} 0{half} {-2 * radius} 0"
+def dot(x: float, y: float) -> str:
+    """Return a line without length: its round ends make a circle, however the area is stretched."""
+    return f"M{x:.1f} {y:.1f}h0"
 
 
 def fan_drawing(
@@ -118,7 +133,7 @@ def fan_drawing(
     them.
     """
     drawing = Drawing(label)
-    across = Scale(numbers[0], numbers[-1], LEFT, WIDTH - RIGHT)
+    across = Scale(numbers[0], numbers[-1], 0, WIDTH)
     up = vertical_scale([value for values in lines.values() for value in values])
     frame(drawing, up, format_number)
     points = {
@@ -130,7 +145,7 @@ def fan_drawing(
     for name in lines:
         drawing.add(f"line {name}", line(points[name]))
     for tick in across.ticks():
-        drawing.write(across(tick), HEIGHT - BOTTOM + 20, f"{tick:,.0f}", "middle")
+        drawing.name_column(across(tick), f"{tick:,.0f}")
     return drawing
 
 
@@ -149,17 +164,18 @@ def paired_bars(label: str, pairs: Sequence[BarPair], *, format_number: FormatNu
         [value for pair in pairs for value in pair.values if value is not None], zero=True
     )
     frame(drawing, up, format_number)
-    room = (WIDTH - LEFT - RIGHT) / len(pairs)
+    room = WIDTH / len(pairs)
     width = min(room * 0.36, 46)
     for number, pair in enumerate(pairs):
-        middle = LEFT + (number + 0.5) * room
+        middle = (number + 0.5) * room
         columns = ((middle - width - 1, "before"), (middle + 1, "after"))
         for (x, css), value, title in zip(columns, pair.values, pair.titles, strict=True):
             if value is not None:
                 top, bottom = sorted((up(value), up(0)))
                 tone = "gain" if value > 0 else "loss"
                 drawing.add(f"{css} {tone}", box(x, top, width, max(bottom - top, 1)), title)
-        drawing.write(middle, HEIGHT - BOTTOM + 20, pair.name, "middle")
+        if number % ceil(len(pairs) / _MOST_COLUMN_NAMES) == 0:
+            drawing.name_column(middle, pair.name)
     return drawing
 
 
@@ -185,12 +201,12 @@ def heat_drawing(
     the best; less is better if it `falls`.
     """
     row_height, numbers = 26, cells.numbers()
-    height = TOP + len(cells.rows) * row_height + BOTTOM
+    height = len(cells.rows) * row_height
     drawing = Drawing(label, height)
-    column_width = min((WIDTH - LEFT - RIGHT) / len(cells.columns), 90)
+    column_width = WIDTH / len(cells.columns)
 
     def corner(column: int, row: int) -> Point:
-        return LEFT + column * column_width, TOP + (len(cells.rows) - 1 - row) * row_height
+        return column * column_width, (len(cells.rows) - 1 - row) * row_height
 
     tone_of = _tones(numbers, falls=falls)
     for column, values in enumerate(cells.values):
@@ -205,16 +221,14 @@ def heat_drawing(
             drawing.add(tone, shape, f"{names}: {format_number(value)}", opacity)
             if column_width >= 46:
                 x += column_width / 2
-                drawing.write(x, y + row_height / 2 + 4, format_number(value), "middle cell")
+                drawing.write(x, y + row_height / 2, format_number(value), "cell")
     drawing.add("outline", _outline(cells.outlined, corner, column_width, row_height))
     x, y = corner(*cells.best)
     drawing.add("best", box(x + 1.5, y + 1.5, column_width - 3, row_height - 3))
-    every = ceil(44 / column_width)
-    for column in range(0, len(cells.columns), every):
-        x = corner(column, 0)[0] + column_width / 2
-        drawing.write(x, height - BOTTOM + 18, cells.columns[column], "middle")
+    for column in range(0, len(cells.columns), ceil(len(cells.columns) / _MOST_COLUMN_NAMES)):
+        drawing.name_column((column + 0.5) * column_width, cells.columns[column])
     for row, name in enumerate(cells.rows):
-        drawing.write(LEFT - 8, corner(0, row)[1] + row_height / 2 + 4, name, "end")
+        drawing.name_row(corner(0, row)[1] + row_height / 2, name)
     return drawing
 
 
@@ -268,9 +282,9 @@ def line_drawing(
     drawing = Drawing(label)
     up = vertical_scale([value for value in values if value is not None])
     frame(drawing, up, format_number)
-    room = (WIDTH - LEFT - RIGHT) / len(values)
+    room = WIDTH / len(values)
     points = [
-        (number, LEFT + (number + 0.5) * room, up(value), value)
+        (number, (number + 0.5) * room, up(value), value)
         for number, value in enumerate(values)
         if value is not None
     ]
@@ -279,10 +293,7 @@ def line_drawing(
         drawing.add(css, line([start[1:3], end[1:3]]))
     for number, x, y, value in points:
         css = "spot best" if number == best else "spot plateau" if number in marked else "spot"
-        drawing.add(
-            css, dot(x, y, 5 if number == best else 3.5), f"{names[number]}: {format_number(value)}"
-        )
-    for number in range(0, len(names), ceil(44 / room)):
-        x = LEFT + (number + 0.5) * room
-        drawing.write(x, HEIGHT - BOTTOM + 20, names[number], "middle")
+        drawing.add(css, dot(x, y), f"{names[number]}: {format_number(value)}")
+    for number in range(0, len(names), ceil(len(names) / _MOST_COLUMN_NAMES)):
+        drawing.name_column((number + 0.5) * room, names[number])
     return drawing
