@@ -35,7 +35,7 @@ TRADES = {
     "pause-after-a-loss": 60,
     "two-windows": 63,
     "ema-cross": 175,
-    "three-timeframes": 61,
+    "three-timeframes": 96,
     "macd-higher-timeframe": 79,
     "bollinger": 32,
     "z-score": 40,
@@ -43,6 +43,11 @@ TRADES = {
     "ichimoku": 11,
     "donchian-turtle": 25,
     "size-by-range": 2,
+    "calm-india-vix": 33,
+    "stronger-than-nifty": 29,
+    "weekly-rotation": 75,
+    "turtles-with-adds": 25,
+    "grid": 65,
 }
 """How often each trades on the sample."""
 

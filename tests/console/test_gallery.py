@@ -19,6 +19,8 @@ from tests import make, openapi
 CAPITAL = 1_000_000
 README = (Path(__file__).parents[2] / "README.md").read_text()
 TEMPLATES = [template.steps for template in BUILT_IN_TEMPLATES]
+GRID = next(template for template in BUILT_IN_TEMPLATES if template.slug == "grid")
+ADDS = "positionSizing.pyramiding.distance"
 
 
 @pytest.mark.parametrize(
@@ -28,15 +30,19 @@ TEMPLATES = [template.steps for template in BUILT_IN_TEMPLATES]
 )
 def test_the_risk_of_a_template_keeps_a_position_within_its_limit(steps: Mapping[str, Any]) -> None:
     """A stop by average range, of daily candles, is at least 2 % away; a stop at a level 0.21 %, or
-    a narrower position limit would cut the size.
+    a narrower position limit would cut the size. A share of a fixed quantity costs 2,500 at most.
     """
     limit = 0.96 * steps["riskParameters"]["maxPositionSize"]
     sizing, stop = steps["positionSizing"], steps["exitConditions"].get("stopLoss", {})
+    entries = sizing.get("pyramiding", {}).get("maxEntries", 1)
     if sizing["method"] == "percentage_of_equity":
-        assert CAPITAL * sizing["percentage"] / 100 <= limit
-        return
-    distance = stop.get("percentage", 0.21 if stop["type"] == "level" else 2.1)
-    assert CAPITAL * sizing["riskPercentage"] / distance <= limit
+        size = CAPITAL * sizing["percentage"] / 100
+    elif sizing["method"] == "fixed_quantity":
+        size = sizing["quantity"] * 2500
+    else:
+        distance = stop.get("percentage", 0.21 if stop["type"] == "level" else 2.1)
+        size = CAPITAL * sizing["riskPercentage"] / distance
+    assert size * entries <= limit
 
 
 def test_no_shown_template_exceeds_its_own_limits(alice: User) -> None:
@@ -49,7 +55,16 @@ def test_no_shown_template_exceeds_its_own_limits(alice: User) -> None:
         algorithm = make.algorithm(alice, **{step: shown[step] for step in STEPS})
         review = services.review(algorithm=algorithm, now=make.NOW)
         assert review.errors == ()
-        assert [w for w in review.warnings if w.field.startswith("positionSizing")] == []
+        fields = {w.field for w in review.warnings if w.field.startswith("positionSizing")}
+        assert fields == ({ADDS} if shown is GRID.steps else set())
+
+
+def test_the_grid_is_warned_of(alice: User) -> None:
+    columns = {step: GRID.steps[step] for step in STEPS}
+    review = services.review(algorithm=make.algorithm(alice, **columns), now=make.NOW)
+    assert [w.message for w in review.warnings if w.field == ADDS] == [
+        "Adds against the position: at worst 8 entries of 20 units are held, 8 times the first."
+    ]
 
 
 def algorithms_in(value: Any) -> Iterator[dict[str, Any]]:

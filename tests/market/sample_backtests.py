@@ -6,12 +6,14 @@ from typing import TypeAlias
 
 from apps.backtests.running.histories import symbol_history
 from apps.core.times import day_in_india
+from apps.engine import OtherSymbol
 from apps.engine.candles import Candles
 from apps.engine.candles.resampling import resample
 from apps.engine.language.strategy import Strategy
 from apps.engine.simulation.simulate import SimulationResult, simulate
 from apps.market.importers.generated_sample import samples
 from apps.market.rulebook.contracts import bundled_market_rules
+from apps.market.rulebook.sessions import sessions_of
 
 CAPITAL = 1_000_000.0
 Market: TypeAlias = Mapping[tuple[str, str], Candles]
@@ -23,19 +25,29 @@ def sample_market(seed: int) -> Market:
 
 
 def backtest_on_sample(strategy: Strategy, market: Market) -> SimulationResult:
-    """Return the result over all candles of the strategy's symbol."""
-    [symbol], timeframe = strategy.basicInfo.symbols, strategy.basicInfo.timeframe
-    source = "1d" if timeframe == "1d" else "1m"
-    held = market[symbol, source]
-    first, last = (day_in_india(int(time)) for time in held.time[[0, -1]])
+    """Return the result over all candles of the strategy's symbols."""
+    symbols, timeframe = strategy.basicInfo.symbols, strategy.basicInfo.timeframe
+    time = market[symbols[0], "1d" if timeframe == "1d" else "1m"].time
+    first, last = (day_in_india(int(moment)) for moment in time[[0, -1]])
     rules = bundled_market_rules(strategy, first=first, last=last)
-    candles, *longer = (
-        held if name == source else resample(held, source, name, rules.sessions(symbol))
-        for name in (timeframe, *strategy.higher_timeframe_warmups)
-    )
-    start, end = int(candles.time[0]), int(candles.time[-1]) + 1
-    history = replace(
-        symbol_history(rules, symbol, candles, start=start),
-        higher_timeframes=dict(zip(strategy.higher_timeframe_warmups, longer, strict=True)),
-    )
-    return simulate(strategy, [history], start=start, end=end, capital=CAPITAL)
+    start, end = int(time[0]), int(time[-1]) + 1
+
+    def candles(symbol: str, timeframe: str) -> Candles:
+        if held := market.get((symbol, timeframe)):
+            return held
+        return resample(market[symbol, "1m"], "1m", timeframe, sessions_of(symbol))
+
+    read = [
+        OtherSymbol(symbol, {name: candles(symbol, name) for name in names}, sessions_of(symbol))
+        for symbol, names in strategy.read_symbols.items()
+    ]
+    longer = strategy.higher_timeframe_warmups
+    histories = [
+        replace(
+            symbol_history(rules, symbol, candles(symbol, timeframe), start=start),
+            higher_timeframes={name: candles(symbol, name) for name in longer},
+            other_symbols=read,
+        )
+        for symbol in symbols
+    ]
+    return simulate(strategy, histories, start=start, end=end, capital=CAPITAL)

@@ -22,6 +22,7 @@ TICKS: Final = {
     "NSE:HDFCBANK": 0.05,
     "MCX:SILVERMIC26AUGFUT": 1.0,
 }
+DAYS_ALONE: Final = {"NSE:INDIAVIX": 0.01, "NSE:MARUTI": 1.0, "NSE:TATASTEEL": 0.01}
 
 Held = dict[tuple[str, str], Candles]
 
@@ -58,11 +59,11 @@ def test_minutes_fill_sessions_and_sum_to_the_last_days(held: Held, symbol: str)
     assert sessions.is_session(ist_day(days.time)).all()
 
 
-@pytest.mark.parametrize("symbol", TICKS)
-def test_prices_stand_on_ticks_and_stay_plausible(held: Held, symbol: str) -> None:
-    for timeframe in ("1d", "1m"):
+@pytest.mark.parametrize(("symbol", "tick"), (TICKS | DAYS_ALONE).items())
+def test_prices_stand_on_ticks_and_stay_plausible(held: Held, symbol: str, tick: float) -> None:
+    for timeframe in ("1d", "1m") if symbol in TICKS else ("1d",):
         candles = held[symbol, timeframe]
-        ticks = np.stack([candles.open, candles.high, candles.low, candles.close]) / TICKS[symbol]
+        ticks = np.stack([candles.open, candles.high, candles.low, candles.close]) / tick
         assert np.allclose(ticks, np.rint(ticks), atol=1e-6)
         assert candles.close.max() < 6 * candles.close.min()
 
@@ -77,6 +78,15 @@ def test_returns_of_the_shipped_sample_do_not_predict_the_next_returns(
         assert autocorrelation(returns) < 3 * LAGS
         assert max(map(abs, variance_ratios(returns))) < 4.5
         assert abs(returns.mean()) < 4 * returns.std() / np.sqrt(len(returns))
+
+
+def test_ranked_and_read_symbols_have_days_alone(held: Held) -> None:
+    minutes = {symbol for symbol, timeframe in held if timeframe == "1m"}
+    assert minutes == set(TICKS)
+    days = held["NSE:NIFTY", "1d"].time
+    alone = [symbol for symbol, timeframe in held if timeframe == "1d" and symbol not in minutes]
+    assert len(alone) == 17
+    assert all(np.array_equal(held[symbol, "1d"].time, days) for symbol in alone)
 
 
 def test_the_statistics_see_a_turn_that_can_be_predicted() -> None:

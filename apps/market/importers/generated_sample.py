@@ -8,8 +8,8 @@ and is higher at both of its ends, and any bar may draw a wild one. Given its vo
 continuous path from its open to its close, and its high and low are drawn from that path: a stop
 within the bar fills at its price. Between sessions, prices jump.
 
-There are five years of days, the last ones of them also as minutes; those days are the sum of their
-minutes. A symbol always has the same bars, independent of other symbols.
+There are five years of days, for some symbols the last ones of them also as minutes; those days are
+the sum of their minutes. A symbol always has the same bars, independent of other symbols.
 """
 
 import zlib
@@ -62,6 +62,7 @@ class _Recipe:
     deviation: float
     volume: float  # of an average day; 0 for an index
     first_day: date = FIRST_DAY
+    has_minutes: bool = True
 
 
 _MARKET: Final = _Recipe("NSE:NIFTY", 15700.0, 0.05, 0.0, 0.008, 0)
@@ -74,11 +75,34 @@ _RECIPES: Final = (
     _Recipe("NSE:HDFCBANK", 745.0, 0.05, 1.0, 0.009, 20_000_000),
     # A contract that is listed for some months only, the last after the sample.
     _Recipe("MCX:SILVERMIC26AUGFUT", 240_000.0, 1.0, 0.0, 0.014, 60_000, date(2025, 12, 1)),
+    # Read beside the traded symbol, and ranked with the shares above.
+    _Recipe("NSE:INDIAVIX", 14.0, 0.01, -1.0, 0.01, 0, has_minutes=False),
+    *(
+        _Recipe(f"NSE:{name}", price, tick, beta, 0.011, volume, has_minutes=False)
+        for name, price, tick, beta, volume in (
+            ("ICICIBANK", 635.0, 0.1, 1.1, 15_000_000),
+            ("BHARTIARTL", 525.0, 0.1, 0.8, 8_000_000),
+            ("SBIN", 420.0, 0.1, 1.2, 20_000_000),
+            ("ITC", 203.0, 0.05, 0.7, 18_000_000),
+            ("LT", 1500.0, 0.1, 1.0, 2_500_000),
+            ("AXISBANK", 750.0, 0.1, 1.2, 10_000_000),
+            ("KOTAKBANK", 1720.0, 0.1, 0.9, 3_500_000),
+            ("HINDUNILVR", 2470.0, 0.1, 0.6, 1_500_000),
+            ("MARUTI", 7500.0, 1.0, 0.9, 600_000),
+            ("SUNPHARMA", 675.0, 0.1, 0.6, 4_000_000),
+            ("TITAN", 1730.0, 0.1, 0.9, 1_800_000),
+            ("ASIANPAINT", 2990.0, 0.1, 0.7, 1_300_000),
+            ("NTPC", 117.0, 0.05, 0.8, 15_000_000),
+            ("POWERGRID", 175.0, 0.05, 0.7, 12_000_000),
+            ("TATASTEEL", 117.0, 0.01, 1.3, 60_000_000),
+            ("WIPRO", 270.0, 0.01, 0.8, 9_000_000),
+        )
+    ),
 )
 
 
 def samples(seed: int = SEED) -> Iterator[Sample]:
-    """Return days and minutes of each symbol of the sample."""
+    """Return the days of each symbol of the sample, and the minutes of those that have them."""
     rng = _rng(seed, "market")
     market = [_moves(rng, _MARKET, grid) for grid in _grids(_MARKET)]
     for recipe in _RECIPES:
@@ -93,7 +117,8 @@ def samples(seed: int = SEED) -> Iterator[Sample]:
         days, minutes = bars
         summed = resample(minutes, "1m", "1d", sessions)
         yield Sample(recipe.symbol, "1d", concat([days, summed]))
-        yield Sample(recipe.symbol, "1m", minutes)
+        if recipe.has_minutes:
+            yield Sample(recipe.symbol, "1m", minutes)
 
 
 def _rng(seed: int, name: str) -> np.random.Generator:
