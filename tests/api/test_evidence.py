@@ -25,6 +25,7 @@ from apps.core.limits import quotas
 from apps.core.limits.quotas import Resource
 from apps.core.requests.long_poll import get_long_poll
 from apps.core.times import day_number
+from apps.engine.evidence import SECTION_TITLES
 from apps.engine.results.equity import day_ends
 from apps.market.candles import SAMPLE_NOTICE
 from apps.market.models import CandleChunk
@@ -88,7 +89,9 @@ def test_the_document_has_a_verdict_and_sections(api: Api, alice: User, backtest
     assert sections["costs"]["figures"]["netProfit"] == net
     assert {check["name"] for check in body["checks"]} <= set(sections)
     failed = [check for check in body["checks"] if check["status"] == "fail"]
-    assert all(check["reason"] in body["verdict"]["sentence"] for check in failed)
+    assert all(
+        SECTION_TITLES[check["name"]].lower() in body["verdict"]["sentence"] for check in failed
+    )
     assert not (failed and body["verdict"]["passes"])
     assert len(json.dumps(body)) < 100_000
     assert all(section["sentence"] and section["notLookedAt"] for section in sections.values())
@@ -156,7 +159,7 @@ def test_of_a_walk_forward_the_joined_tests_are_looked_at(api: Api, alice: User)
     statuses = {check["name"]: check["status"] for check in body["checks"]}
     performance = study.performance or {}
     for name in ("costs", "fills", "sensitivity"):
-        assert "simulated by itself" in body["sections"][name]["sentence"]
+        assert "simulated on its own" in body["sections"][name]["sentence"]
         assert statuses[name] in ("pass", "doubt")
     assert body["sections"]["costs"]["figures"]["netProfit"] == performance["netProfit"]
     charges = body["sections"]["chargesAsOf"]["figures"]
@@ -196,7 +199,7 @@ def test_a_history_that_has_changed_is_an_error_that_says_so(
     )
     body = made(api, alice, backtest)
     assert body["status"] == "failed"
-    assert "have changed since it ran" in body["error"]["message"]
+    assert "have changed since this backtest ran" in body["error"]["message"]
     row = Evidence.objects.get(pk=backtest.pk)
     assert (
         services.fetch_evidence(

@@ -156,7 +156,7 @@ STUDIES = [
         {
             # beside the title, the metrics, the equity and the trades
             "In-sample: the best of 3 parameter sets": 4,
-            "In-sample: ranked on the days that they are measured on": 1,
+            "In-sample: ranked and measured on the same days": 1,
             # in the table, and in the drawing's name and caption
             "Entry condition 1 indicator 1 period": 3,
         },
@@ -166,8 +166,8 @@ STUDIES = [
         {"walkForwardConfig": {"objective": "winRate", "windows": 2, "parameters": [PARAMETER]}},
         {
             "Out-of-sample: test days only": 4,
-            "In-sample: chosen on these days": 1,
-            "Out-of-sample: traded on these days": 1,
+            "In-sample: training days": 1,
+            "Out-of-sample: test days": 5,
             "Entry condition 1 indicator 1 period": 1,
         },
     ),
@@ -197,7 +197,7 @@ def test_the_report_of_a_study_without_a_stored_chart_has_its_text(
     run_queued()
     BacktestResult.objects.filter(pk=backtest.pk).update(study_chart=None)
     text = api(alice).get(path(backtest)).content.decode()
-    assert "The best of 3 sets has" in text
+    assert "the best of 3 sets has" in text
     assert '<div class="plot"' not in text
 
 
@@ -206,17 +206,17 @@ def test_the_report_begins_with_the_verdict_once_it_exists(
 ) -> None:
     """Reading the report requests no evidence; finished evidence is on the next page."""
     text = api(alice).get(path(completed)).content.decode()
-    assert "Evidence: not made yet" in text
+    assert "Verdict: not checked yet" in text
     assert f"GET /api/backtests/{completed.pk}/evidence" in text
     assert not Evidence.objects.exists()
     api(alice).get(path(completed, "evidence"))
-    assert "It is being made" in api(alice).get(path(completed)).content.decode()
+    assert "The checks are running" in api(alice).get(path(completed)).content.decode()
     tasks.run_evidence_job(completed.pk)
     document = api(alice).get(path(completed, "evidence")).json()
     text = api(alice).get(path(completed)).content.decode()
     assert text.index(VERDICT) < text.index(TILES)
     passes = document["verdict"]["passes"]
-    assert ("the result passes" if passes else "the result does not pass") in text
+    assert ("Verdict: passed" if passes else "Verdict: not proven") in text
     for check in document["checks"]:
         assert escape(check["reason"]) in text
         assert f'href="#evidence-{check["name"]}"' in text
@@ -232,7 +232,7 @@ def test_the_report_says_why_evidence_failed(api: Api, alice: User, completed: B
         status=EvidenceStatus.FAILED, error={"code": "X", "message": "Candles have changed."}
     )
     text = api(alice).get(path(completed)).content.decode()
-    assert "Evidence: it could not be made" in text
+    assert "Verdict: the checks failed to run" in text
     assert "Candles have changed." in text
 
 

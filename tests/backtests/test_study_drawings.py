@@ -38,16 +38,16 @@ def search(**chart: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     [
         (
             "best",
-            "Further parameters as in the best set: Exit conditions stop loss percentage 0.5.",
+            "Other parameters as in the best set: Exit conditions stop loss percentage 0.5.",
         ),
-        ("all", "Each cell is the median of all sets in it"),
+        ("all", "Each cell is the median of all sets with its two values"),
     ],
 )
 def test_a_heat_map_labels_its_cells(further: str, sentence: str) -> None:
     lead = parameters_drawing(*search(further=further))
     assert sentence in lead.caption
-    assert "The best of 8 sets has 1.50" in lead.sentence
-    assert "has 2 of 3 cells" in lead.sentence
+    assert "In-sample: the best of 8 sets has Sharpe ratio 1.50" in lead.sentence
+    assert "plateau has 2 of 3 cells" in lead.sentence
     assert lead.drawing is not None
     titles = [shape.title for shape in lead.drawing.shapes if shape.title]
     assert titles == ["5, 20: 1.50", "5, 30: 1.25", "6, 20: not tried", "6, 30: \N{MINUS SIGN}0.50"]
@@ -77,12 +77,14 @@ def test_windows_are_measured_by_the_calendar_day() -> None:
     }
     missing = {"inSample": {**span, "objective": None}, "outOfSample": {**span, "objective": 9.0}}
     lead = windows_drawing({"objective": "netProfit", "windows": [window, missing]})
-    assert "is ₹100 on average" in lead.sentence
-    assert "and \N{MINUS SIGN}₹5 on the days after them, where 0 of 1 windows" in lead.sentence
+    assert lead.sentence == (
+        "Out-of-sample, Net profit a day averages \N{MINUS SIGN}₹5; in-sample it was ₹100."
+        " 0 of 1 test windows are above 0."
+    )
     assert lead.drawing is not None
     empty = windows_drawing({"objective": "netProfit", "windows": [missing]})
     assert empty.drawing is None
-    assert "No window has the objective" in empty.sentence
+    assert "Windows are too short for" in empty.sentence
 
 
 def test_paths_of_an_older_study_have_no_drawing() -> None:
@@ -94,4 +96,4 @@ def test_paths_of_an_older_study_have_no_drawing() -> None:
     }
     lead = paths_drawing(findings, None)
     assert lead.drawing is None
-    assert "In half of 1,000 paths the largest drawdown is under 1.40%" in lead.sentence
+    assert "Max drawdown is under 1.40% in half of 1,000 paths" in lead.sentence

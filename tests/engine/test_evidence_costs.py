@@ -160,7 +160,7 @@ def test_another_day_uses_the_rates_in_force_then() -> None:
     gross = float(evidence.result.trades["gross"].sum())
     early = charges_as_of_section(traded, SCHEDULE, SYMBOLS, SEGMENTS, day=10_969, gross=gross)
     assert early.figures["withoutRates"] == ["NSE:B"]
-    assert "Charges of NSE:B: no rates of that date are known." in early.not_looked_at
+    assert "Charges of NSE:B: no rates for that date." in early.not_looked_at
     late = charges_as_of_section(traded, SCHEDULE, SYMBOLS, SEGMENTS, day=10_970, gross=gross)
     figures: Mapping[str, Any] = late.figures
     assert figures["date"] == "2000-01-14"

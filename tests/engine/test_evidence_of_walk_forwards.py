@@ -81,7 +81,7 @@ def test_the_windows_are_simulated_as_the_study_did() -> None:
     )
     assert len(evidence.fills) == 2 * len(evidence.trades) > 40
     for section in (costs_section(evidence), fills_section(evidence)):
-        assert "each test of the walk-forward was simulated by itself" in section.sentence.lower()
+        assert "Each test window is simulated on its own" in section.sentence
     fills: Any = fills_section(evidence).figures
     assert fills["netProfit"]["rule"] == rounded(evidence.result.net, Unit.RUPEES)
 

@@ -110,13 +110,17 @@ def test_earlier_trials_weaken_a_result() -> None:
     )
     assert among.figures["expectedMaximum"] == pytest.approx(0.2 * 3.255, abs=1e-3)
     assert status_of(among) == FAIL
-    assert "1,000 configurations" in among.sentence
+    assert "the luckiest of 1,000 versions" in among.sentence
 
 
 @pytest.mark.parametrize(
     ("trials", "status", "said"),
     [
-        (Trials(1, 0.0, STUDY, 100), DOUBT, "of 100 sets that chose it is overfitted with a"),
+        (
+            Trials(1, 0.0, STUDY, 100),
+            DOUBT,
+            "of 100 sets that chose it is 60.0% likely to be overfitted",
+        ),
         (
             Trials(1, 0.0, None, 100),
             UNKNOWN,
@@ -157,7 +161,7 @@ def check(name: str, status: CheckStatus) -> EvidenceCheck:
     return EvidenceCheck(name, status, f"The {name} is {status}.")
 
 
-def test_a_verdict_begins_with_the_checks_that_do_not_pass() -> None:
+def test_a_verdict_names_the_checks_that_do_not_pass() -> None:
     checks = [
         check("significance", PASS),
         check("costs", DOUBT),
@@ -167,8 +171,7 @@ def test_a_verdict_begins_with_the_checks_that_do_not_pass() -> None:
     verdict = assess(checks)
     assert not verdict.passes
     assert verdict.sentence == (
-        "What speaks against this result: The multipleTesting is fail. What is in doubt: The costs"
-        " is doubt. What is not known: The fills is unknown."
+        "Not proven. Failed: overfitting. In doubt: costs. Too little data: fills."
     )
 
 
@@ -200,7 +203,7 @@ def test_the_verdict_passes_on_the_needed_checks_with_one_in_doubt(
 
 def test_a_verdict_that_passes_promises_nothing() -> None:
     sentence = assess([check(name, PASS) for name in SECTIONS]).sentence
-    assert sentence == "No check speaks against this result, in the range that was tested."
+    assert sentence == "Passed. It is no promise of profit."
 
 
 def test_generated_prices_are_not_judged() -> None:
@@ -218,4 +221,4 @@ def test_grades_and_shares() -> None:
     grades = [graded(value, 0.95, 0.5) for value in (0.95, 0.94, 0.5, 0.49, None)]
     assert grades == [PASS, DOUBT, DOUBT, FAIL, UNKNOWN]
     shares = [percent_text(share) for share in (0, 0.0001, 0.5, 0.9999, 1)]
-    assert shares == ["0.0 %", "less than 0.1 %", "50.0 %", "more than 99.9 %", "100.0 %"]
+    assert shares == ["0.0%", "less than 0.1%", "50.0%", "more than 99.9%", "100.0%"]

@@ -109,7 +109,7 @@ def test_only_known_expiries_count() -> None:
     section = section_of(result, expiries={"NSE:TEST": DATES[::8].tolist()})
     counts = {group["regime"]: group["trades"] for group in section.figures["expiry"]}
     assert counts == {"expiry": DAYS / 8, "none": DAYS * 7 / 8}
-    assert "expiry expiry" in section.sentence
+    assert "expiry days" in section.sentence
 
 
 def test_rules_divide_where_charges_contracts_and_hours_change() -> None:
@@ -127,10 +127,10 @@ def test_rules_divide_where_charges_contracts_and_hours_change() -> None:
 def test_rules_and_months_that_carry_a_result_are_named() -> None:
     section = section_of(result_of(np.where(np.arange(DAYS) < 60, -1.0, 50.0)))
     assert section.check.status == CheckStatus.DOUBT
-    assert f"rules since {np.datetime64(NEW_HOURS, 'D')}" in section.sentence
+    assert f"the rules since {np.datetime64(NEW_HOURS, 'D')}" in section.sentence
     month = np.datetime_as_string(DATES[50].astype("M8[D]"), unit="M")
     is_month = np.datetime_as_string(DATES.astype("M8[D]"), unit="M") == month
-    assert f"month {month}" in section_of(result_of(np.where(is_month, 50.0, -1.0))).sentence
+    assert f"the month {month}" in section_of(result_of(np.where(is_month, 50.0, -1.0))).sentence
 
 
 def test_a_regime_that_holds_all_profit_is_named() -> None:
@@ -138,7 +138,7 @@ def test_a_regime_that_holds_all_profit_is_named() -> None:
     assert rising_days().sum() == falling
     section = section_of(result_of(np.where(rising_days(), 10.0, -1.0)))
     assert section.check.status == CheckStatus.DOUBT
-    assert "trend rising" in section.sentence
+    assert "a rising market" in section.sentence
     early = section_of(result_of(np.where(np.arange(DAYS) < LOOK_BACK, 10.0, -1.0)))
     assert "unknown" not in early.sentence
     assert section_of(result_of(1.0)).check.status == CheckStatus.PASS

@@ -116,4 +116,4 @@ def test_the_figures_say_how_many_neighbours_were_distinct() -> None:
     section = sensitivity_section(evidence_on(parse(steps), HISTORIES))
     figures: dict[str, Any] = dict(section.figures)
     assert 0 < figures["distinct"] < figures["neighbours"] - figures["invalid"]
-    assert f"Of {figures['distinct']:,} neighbours" in section.sentence
+    assert f"of {figures['distinct']:,} nearby settings" in section.sentence

@@ -8,6 +8,7 @@ from django import template
 
 from apps.backtests.analysis.report import formats
 from apps.engine.results import METRICS
+from apps.engine.studies import parameter_name
 
 register: Final = template.Library()
 
@@ -29,7 +30,7 @@ _register_number_filter("count", lambda value: formats.format_number(value, 0))
 _register_number_filter("moment", lambda value: formats.format_time(int(value)))
 _register_number_filter("tone", lambda value: "gain" if value > 0 else "loss" if value < 0 else "")
 register.filter("named", formats.humanize)
-register.filter("parameter", formats.name_parameter)
+register.filter("parameter", parameter_name)
 register.filter("label", lambda name: name if ":" in name else formats.humanize(name))
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from apps.engine.evidence.charges_as_of import charges_as_of_section
 from apps.engine.evidence.figures import EvidenceSections, LookAheadCertificate
 from apps.engine.evidence.resampling import growth_band
-from apps.engine.evidence.sections import CheckStatus
+from apps.engine.evidence.sections import SECTION_TITLES, CheckStatus
 from apps.engine.lazy import lazy_names
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ else:
     )
 
 __all__ = [
+    "SECTION_TITLES",
     "CheckStatus",
     "EvidenceInput",
     "EvidenceSections",

@@ -16,8 +16,8 @@ from apps.engine.units import Unit, rounded, rupees_text
 
 CHARGES_AS_OF: Final = "chargesAsOf"
 _NOT_LOOKED_AT: Final = (
-    "What else would have been traded: quantities and prices stay as they were.",
-    "Lots, ticks and hours of that date: only the rates of charges are its own.",
+    "Other trades: quantities and prices stay the same.",
+    "Lots, ticks and hours of that date: only the charges change.",
 )
 
 
@@ -52,11 +52,11 @@ def charges_as_of_section(
             netProfitAsOf=rounded(gross - total_then, Unit.RUPEES),
             withoutRates=uncharged,
         ),
-        f"By the charges of {date} the same trades pay {rupees_text(total_then)} instead of"
-        f" {rupees_text(total_paid)}, and a net profit of {rupees_text(gross - total_paid)} becomes"
-        f" {rupees_text(gross - total_then)}; quantities stay as they were.",
+        f"With the rates of {date}, charges are {rupees_text(total_then)} instead of"
+        f" {rupees_text(total_paid)}. The net profit of {rupees_text(gross - total_paid)} becomes"
+        f" {rupees_text(gross - total_then)}.",
         (
             *_NOT_LOOKED_AT,
-            *(f"Charges of {symbol}: no rates of that date are known." for symbol in uncharged),
+            *(f"Charges of {symbol}: no rates for that date." for symbol in uncharged),
         ),
     )

@@ -15,7 +15,6 @@ from apps.engine.evidence.sections import (
     EvidenceCheck,
     EvidenceSection,
     charges_by_kind,
-    percent_text,
 )
 from apps.engine.evidence.traded_fills import multipliers
 from apps.engine.kernel.codes import AT_LIMIT, BY_END_OF_DATA, BY_EXPIRY, BY_TARGET, OPEN
@@ -47,9 +46,8 @@ _MULTIPLIED: Final = (
 # Exits at prices that slippage does not worsen (rule 4).
 _NO_SLIPPAGE: Final = (BY_TARGET, BY_END_OF_DATA, BY_EXPIRY)
 _NOT_LOOKED_AT: Final = (
-    "How far orders of this size move prices: slippage is the share of the price that the steps"
-    " name.",
-    "Interest, taxes on profits and the price of data.",
+    "Large orders that move the price: slippage is the fixed percentage of the steps.",
+    "Interest, income tax and data fees.",
 )
 
 
@@ -150,23 +148,21 @@ def _of_trade(rupees: float, trades: Array) -> CostOfTrade:
 
 def _check(nets: dict[float, float], trades: int) -> EvidenceCheck:
     if not trades:
-        return EvidenceCheck(COSTS, CheckStatus.UNKNOWN, "Without a trade there are no costs.")
+        return EvidenceCheck(COSTS, CheckStatus.UNKNOWN, "No trades, so no costs.")
     if nets[1.0] <= 0:
-        reason = "After slippage and charges nothing is left of the result."
+        reason = "No profit is left after slippage and charges."
         return EvidenceCheck(COSTS, CheckStatus.FAIL, reason)
     if nets[2.0] <= 0:
-        reason = "At twice the slippage and charges nothing is left of the result."
+        reason = "At twice the slippage and charges the profit is gone."
         return EvidenceCheck(COSTS, CheckStatus.DOUBT, reason)
-    reason = "At twice the slippage and charges the result still makes money."
+    reason = "Still makes money at twice the slippage and charges."
     return EvidenceCheck(COSTS, CheckStatus.PASS, reason)
 
 
 def _sentence(before: float, slippage: float, charges: float, reversals: int, trades: int) -> str:
     if not trades:
-        return "There was no trade, so there are no costs."
+        return "No trades, so no costs."
     return (
-        f"At the prices of its signals the result makes {rupees_text(before)}; slippage takes"
-        f" {rupees_text(slippage)} and charges {rupees_text(charges)}. Charges turned"
-        f" {reversals:,} of {trades:,} trades ({percent_text(reversals / trades)}) from a gain into"
-        " a loss."
+        f"{rupees_text(before)} before costs; slippage takes {rupees_text(slippage)} and charges"
+        f" {rupees_text(charges)}. Charges turned {reversals:,} of {trades:,} trades into losses."
     )

@@ -12,7 +12,12 @@ from apps.engine.evidence.inputs import EvidenceInput
 from apps.engine.evidence.look_ahead import LOOK_AHEAD, look_ahead_section
 from apps.engine.evidence.multiple_testing import MULTIPLE_TESTING, multiple_testing_section
 from apps.engine.evidence.regimes import REGIMES, regimes_section
-from apps.engine.evidence.sections import CheckStatus, EvidenceCheck, EvidenceSection
+from apps.engine.evidence.sections import (
+    SECTION_TITLES,
+    CheckStatus,
+    EvidenceCheck,
+    EvidenceSection,
+)
 from apps.engine.evidence.sensitivity import SENSITIVITY, sensitivity_section
 from apps.engine.evidence.significance import SIGNIFICANCE, significance_section
 from apps.engine.evidence.timing import TIMING, timing_section
@@ -35,9 +40,9 @@ ROBUSTNESS: Final = frozenset({FILLS, REGIMES, SENSITIVITY})
 MOST_DOUBTED: Final = 1
 """How many checks of ROBUSTNESS may be in doubt for a result to pass."""
 _OPENINGS: Final = {
-    CheckStatus.FAIL: "What speaks against this result:",
-    CheckStatus.DOUBT: "What is in doubt:",
-    CheckStatus.UNKNOWN: "What is not known:",
+    CheckStatus.FAIL: "Failed",
+    CheckStatus.DOUBT: "In doubt",
+    CheckStatus.UNKNOWN: "Too little data",
 }
 
 
@@ -61,16 +66,16 @@ def assess(checks: Sequence[EvidenceCheck]) -> Assessment:
         {check.name for check in checks if check.status == status}
         for status in (CheckStatus.PASS, CheckStatus.FAIL, CheckStatus.DOUBT)
     )
-    parts = []
-    for status, opening in _OPENINGS.items():
-        reasons = [check.reason for check in checks if check.status == status]
-        if reasons:
-            parts.append(" ".join([opening, *reasons]))
-    sentence = (
-        " ".join(parts) or "No check speaks against this result, in the range that was tested."
-    )
     is_robust = len(doubted & ROBUSTNESS) <= MOST_DOUBTED
-    return Assessment(not failed and passed >= NEEDED and is_robust, sentence, tuple(checks))
+    passes = not failed and passed >= NEEDED and is_robust
+    parts = ["Passed."] if passes else ["Not proven."]
+    for status, opening in _OPENINGS.items():
+        titles = [SECTION_TITLES[check.name] for check in checks if check.status == status]
+        if titles:
+            parts.append(f"{opening}: {', '.join(titles).lower()}.")
+    if passes:
+        parts.append("It is no promise of profit.")
+    return Assessment(passes, " ".join(parts), tuple(checks))
 
 
 def evidence_document(evidence: EvidenceInput, *, not_judged: str = "") -> dict[str, object]:

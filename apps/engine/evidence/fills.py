@@ -71,9 +71,9 @@ STOP_AND_TARGET, ENTRY_AND_STOP, ENTRY_AND_TARGET = KINDS = (
     "entryAndTarget",
 )
 _NOT_LOOKED_AT: Final = (
-    "What else would have been traded: quantities and all other trades stay as they were.",
-    "When inside a bar a trailing stop would have moved: it moves at the ends of bars (rule 5).",
-    "The queue at a limit: an order that prices reach is filled whole.",
+    "Knock-on effects: quantities and all other trades stay the same.",
+    "Trailing stops within a candle: they move when it closes (rule 5).",
+    "The queue at a limit price: an order that prices reach fills in full.",
 )
 _stop_distances = np.vectorize(prices.stop_distance, otypes=[np.float64], excluded={2})
 _nearer_distances = np.vectorize(prices.nearer_distance, otypes=[np.float64])
@@ -450,7 +450,11 @@ def fills_section(evidence: EvidenceInput) -> EvidenceSection[FillsFigures]:
         _sentence(len(undecided), net, decided) + evidence.simulation_note,
         (
             *_NOT_LOOKED_AT,
-            *([f"The levels of {in_parts:,} trades of several parts."] if in_parts else []),
+            *(
+                [f"Stops and targets of {in_parts:,} trades with several entries or exits."]
+                if in_parts
+                else []
+            ),
         ),
         check_of(evidence, net),
     )
@@ -459,27 +463,26 @@ def fills_section(evidence: EvidenceInput) -> EvidenceSection[FillsFigures]:
 def check_of(evidence: EvidenceInput, net: NetByOrder) -> EvidenceCheck:
     """Return the status of the check."""
     if not len(evidence.trades):
-        status, reason = CheckStatus.UNKNOWN, "Without a trade there are no fills to look at."
+        status, reason = CheckStatus.UNKNOWN, "No trades, so no fills to check."
     elif net.rule <= 0:
-        status, reason = CheckStatus.UNKNOWN, "The result makes no money that fills could take."
+        status, reason = CheckStatus.UNKNOWN, "No profit that fills could take away."
     elif not net.left and net.resolved <= 0:
         status = CheckStatus.FAIL
-        reason = "By finer candles, prices within bars went such that the result makes no money."
+        reason = "Finer candles show that prices took the worse order: the profit is gone."
     elif net.left and net.worst <= 0:
         status = CheckStatus.DOUBT
-        reason = "Whether the result makes money depends on which way prices went within bars."
+        reason = "The profit depends on the order of prices within candles, which is unknown."
     else:
         status = CheckStatus.PASS
-        reason = "The result makes money whichever way prices went within bars."
+        reason = "Makes money whichever order prices took within candles."
     return EvidenceCheck(FILLS, status, reason)
 
 
 def _sentence(undecided: int, net: NetByOrder, decided: float | None) -> str:
     if decided is None:
-        return "In no bar of a trade is it open which of two levels prices reached first."
+        return "Stop and target never fell into the same candle."
     return (
-        f"In {undecided:,} bars it is open which of two levels prices reached first: the net"
-        f" profit is {rupees_text(net.worst)} at worst, {rupees_text(net.rule)} by the rule and"
-        f" {rupees_text(net.best)} at best; finer candles decide {percent_text(decided)} of"
-        f" them and make it {rupees_text(net.resolved)}."
+        f"{undecided:,} candles hit two levels in an unknown order: the profit is between"
+        f" {rupees_text(net.worst)} and {rupees_text(net.best)}. Finer candles settle"
+        f" {percent_text(decided)} of them, which makes it {rupees_text(net.resolved)}."
     )

@@ -41,8 +41,8 @@ class HistoryChanged(EngineError):
 
     def __init__(self) -> None:
         super().__init__(
-            "The candles or the rules of this backtest have changed since it ran: the same steps"
-            " give other trades now. Run it again for evidence."
+            "The candles or rules have changed since this backtest ran, so its trades would differ"
+            " now. Run it again."
         )
 
 
@@ -153,10 +153,7 @@ class EvidenceInput:
         """The note of sentences about the simulation of a walk-forward."""
         if self.joined is None:
             return ""
-        return (
-            " Each test of the walk-forward was simulated by itself, with the parameters that its"
-            " training chose and the equity that the test before it left."
-        )
+        return " Each test window is simulated on its own, with the parameters that it chose."
 
     def _tests(self, joined: JoinedTests) -> Iterator[EvidenceInput]:
         edges, held = day_edges(self.data.market), self.inputs.capital

@@ -122,19 +122,16 @@ def look_ahead_section(evidence: EvidenceInput) -> EvidenceSection[LookAheadFigu
     """Return the result of cut and shuffled histories, with the certificate for the receipt."""
     result = look_ahead_of(evidence)
     if not result.cuts:
-        status, sentence = CheckStatus.UNKNOWN, "No entry was signalled that could be looked at."
+        status, sentence = CheckStatus.UNKNOWN, "No entry signals to test."
     elif result.changed:
         status = CheckStatus.FAIL
         sentence = (
-            f"Decisions depend on later bars: at {len(result.changed):,} of {result.cuts:,} moments"
-            " they changed when the bars after were taken away or shuffled."
+            f"Look-ahead found: at {len(result.changed):,} of {result.cuts:,} points decisions"
+            " changed without the later candles."
         )
     else:
         status = CheckStatus.PASS
-        sentence = (
-            f"At {result.cuts:,} moments no decision changed when the bars after were taken away,"
-            f" nor at {result.futures:,} of them when these were shuffled."
-        )
+        sentence = f"No look-ahead found ({result.cuts + result.futures:,} tests)."
     return EvidenceSection(
         LOOK_AHEAD,
         LookAheadFigures(
@@ -143,8 +140,8 @@ def look_ahead_section(evidence: EvidenceInput) -> EvidenceSection[LookAheadFigu
         ),
         sentence,
         (
-            "Whether the candles themselves were known at their times, such as adjusted prices.",
-            *(() if evidence.joined is None else ("The parameters of windows before the last.",)),
+            "Hindsight in the candles themselves, such as adjusted prices.",
+            *(() if evidence.joined is None else ("Parameters of windows before the last.",)),
         ),
         EvidenceCheck(LOOK_AHEAD, status, sentence),
     )

@@ -21,8 +21,8 @@ from apps.engine.units import Unit, rounded
 
 MULTIPLE_TESTING: Final = "multipleTesting"
 _NOT_LOOKED_AT: Final = (
-    "What was tried elsewhere, by others, or with other steps on other symbols.",
-    "How alike the trials are, but by how little their ratios vary: each counts as one.",
+    "Versions tried elsewhere, by others, or with other steps on other symbols.",
+    "Versions that are nearly the same: each counts as one try.",
 )
 
 
@@ -78,27 +78,19 @@ def multiple_testing_status(
 
 
 def _sentence(deflated: float | None, trials: Trials, thresholds: EvidenceThresholds) -> str:
-    tried = "1 configuration" if trials.tried == 1 else f"{trials.tried:,} configurations"
     if deflated is None:
-        return f"Of {tried} tried, too few daily returns differ to say what the choice is worth."
-    sentence = (
-        f"With {tried} tried, the Sharpe ratio is above what the best of them reaches by luck with"
-        f" a probability of {percent_text(deflated)}."
-    )
+        return "Too few different daily returns to tell whether the best of many was luck."
+    luck = "luck" if trials.tried == 1 else f"the luckiest of {trials.tried:,} versions tried"
+    sentence = f"{percent_text(deflated)} likely to be better than {luck}."
     if trials.selected_from < thresholds.selected_sets:
         return sentence
     study = f"study of {trials.selected_from:,} sets that chose it"
     if trials.overfitting is None:
-        return (
-            f"{sentence} How likely the {study} is overfitted is not known: it ran before that was"
-            " computed, or has too few days."
-        )
+        return f"{sentence} Whether the {study} is overfitted is not known."
     probability = trials.overfitting.probability
     if probability <= thresholds.overfitting:
         return sentence
-    return (
-        f"{sentence} The {study} is overfitted with a probability of {percent_text(probability)}."
-    )
+    return f"{sentence} The {study} is {percent_text(probability)} likely to be overfitted."
 
 
 def _figures(

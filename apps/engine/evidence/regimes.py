@@ -43,9 +43,28 @@ _ORDER: Final = {
     for names in (_TRENDS, _VOLATILITIES, map(str.capitalize, WEEKDAYS))
     for number, name in enumerate((*names, _UNKNOWN))
 }
+NAMED_REGIMES: Final = 3
+"""The sentence names so many of the regimes that carry the result."""
+_NAMES: Final = {
+    ("gap", "up"): "gaps up",
+    ("gap", "down"): "gaps down",
+    ("gap", "none"): "days without a gap",
+    ("expiry", "expiry"): "expiry days",
+    ("expiry", "none"): "days without an expiry",
+    ("trend", "falling"): "a falling market",
+    ("trend", "level"): "a sideways market",
+    ("trend", "rising"): "a rising market",
+    **{("weekday", name): f"{name}s" for name in map(str.capitalize, WEEKDAYS)},
+    **{("volatility", name): f"{name} volatility" for name in _VOLATILITIES},
+}
+_PREFIXES: Final = {
+    "month": "the month ",
+    "hour": "the hour from ",
+    RULES_SINCE: "the rules since ",
+}
 _NOT_LOOKED_AT: Final = (
-    "Prices of another benchmark than the symbols themselves.",
-    f"The trend of the first {LOOK_BACK} days, of which no earlier days are known.",
+    "Other benchmarks than the symbols themselves.",
+    f"The trend of the first {LOOK_BACK} days, which have no days before them.",
 )
 
 
@@ -74,7 +93,7 @@ def regimes_section(evidence: EvidenceInput) -> EvidenceSection[RegimesFigures]:
     result = evidence.result
     kinds = {name: _regimes(labels_of(evidence), result.profit) for name, labels_of in _LABELS}
     carrying = [
-        f"{'rules since' if kind == RULES_SINCE else kind} {regime.name}"
+        _NAMES.get((kind, regime.name)) or f"{_PREFIXES.get(kind, '')}{regime.name}"
         for kind, regimes in kinds.items()
         for regime in regimes
         if regime.name != _UNKNOWN
@@ -115,18 +134,14 @@ def _conclusion(carrying: Sequence[str], result: ResultData) -> tuple[CheckStatu
     if len(result.trades) < LEAST_TRADES_OF_REGIMES:
         return (
             CheckStatus.UNKNOWN,
-            f"Fewer than {LEAST_TRADES_OF_REGIMES} trades say nothing of regimes.",
+            f"Too few trades to compare market conditions: it takes {LEAST_TRADES_OF_REGIMES}.",
         )
     if result.net <= 0:
-        return CheckStatus.UNKNOWN, "The result makes no money that a regime could carry."
+        return CheckStatus.UNKNOWN, "No profit that one market condition could carry."
     if carrying:
-        named = " and ".join(carrying)
-        return CheckStatus.DOUBT, f"Without the trades of one regime nothing is left: {named}."
-    return (
-        CheckStatus.PASS,
-        "No trend, volatility, gap, expiry, month, weekday, hour or set of rules alone carries the"
-        " result.",
-    )
+        named = " or ".join(carrying[:NAMED_REGIMES])
+        return CheckStatus.DOUBT, f"The profit is gone without {named}."
+    return CheckStatus.PASS, "No single trend, volatility, month, weekday or hour makes the profit."
 
 
 # The regime of each trade.

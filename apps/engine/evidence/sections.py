@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Generic, TypeVar, cast
+from typing import Final, Generic, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,20 @@ from numpy.typing import NDArray
 from apps.engine.kernel.reasons import CHARGE_KINDS
 from apps.engine.results.wire_performance import ChargesByKind
 from apps.engine.units import Unit, rounded
+
+SECTION_TITLES: Final = {
+    "costs": "Costs",
+    "chargesAsOf": "Charges by date",
+    "fills": "Fills",
+    "tradability": "Tradability",
+    "significance": "Luck",
+    "multipleTesting": "Overfitting",
+    "timing": "Timing",
+    "lookAhead": "Look-ahead",
+    "regimes": "Market conditions",
+    "sensitivity": "Parameters",
+}
+"""The names of the sections for people, keyed by those on the wire."""
 
 
 class CheckStatus(StrEnum):
@@ -78,10 +92,10 @@ def rounded_figure(value: float | None, unit: Unit) -> float | None:
 def percent_text(share: float) -> str:
     """Return a share of 1 as people write it; nearly all is never written as all."""
     if 0.999 < share < 1:
-        return "more than 99.9 %"
+        return "more than 99.9%"
     if 0 < share < 0.001:
-        return "less than 0.1 %"
-    return f"{share * 100:.1f} %"
+        return "less than 0.1%"
+    return f"{share * 100:.1f}%"
 
 
 def charges_by_kind(rupees: NDArray[np.float64]) -> ChargesByKind:

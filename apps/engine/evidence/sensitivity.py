@@ -35,8 +35,9 @@ from apps.engine.simulation.simulations import (
     row_range_of,
     simulate_plans,
 )
+from apps.engine.studies.configs import parameter_name
 from apps.engine.studies.grid import applied
-from apps.engine.units import Unit, rounded
+from apps.engine.units import Unit, rounded, rupees_text
 
 SENSITIVITY: Final = "sensitivity"
 NEIGHBOUR_CHANGES: Final = (-0.2, -0.1, 0.1, 0.2)
@@ -184,28 +185,27 @@ def sensitivity_section(evidence: EvidenceInput) -> EvidenceSection[SensitivityF
             doubtFrom=thresholds.profitable_neighbours_doubt,
         ),
         sentence + evidence.simulation_note,
-        ("Other conditions, indicators or exits than those that are written.",),
+        ("Other conditions, indicators or exits.",),
         EvidenceCheck(SENSITIVITY, status, sentence),
     )
 
 
 def _sentence(result: Sensitivity) -> str:
     if result.profitable is None:
-        return "No change of a number changes the result, so nothing is known of its neighbours."
+        return "Small changes of the parameters do not change the result."
     sentence = (
-        f"Of {len(result.distinct):,} neighbours of its numbers that differ from it"
-        f" {percent_text(result.profitable)} make money"
+        f"{percent_text(result.profitable)} of {len(result.distinct):,} nearby settings make money."
     )
     if result.net <= 0:
-        return f"{sentence}."
+        return sentence
     cliff = result.cliff
     if cliff is None or cliff.path is None or cliff.change is None or cliff.net is None:
-        return f"{sentence}, and no change of one number by a tenth takes most of the net profit."
+        return f"{sentence} No single change of 10% takes half of the profit."
     value = cliff.values.get(cliff.path)
-    changed = f"changed by {cliff.change:+.0%} in each window" if value is None else f"at {value:g}"
+    change = f"{cliff.change:+.0%}" if value is None else f"at {value:g}"
     return (
-        f"{sentence}, but {cliff.path} is a cliff: {changed} the net profit of {result.net:,.2f}"
-        f" rupees becomes {cliff.net:,.2f}."
+        f"{sentence} Cliff: {parameter_name(cliff.path)} {change} turns {rupees_text(result.net)}"
+        f" into {rupees_text(cliff.net)}."
     )
 
 

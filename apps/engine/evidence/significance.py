@@ -21,9 +21,9 @@ from apps.engine.units import Unit, rounded
 SIGNIFICANCE: Final = "significance"
 BEST_LEFT_OUT: Final = (1, 5, 10)
 _NOT_LOOKED_AT: Final = (
-    "Days that differ from those of the range: paths are made of its days alone.",
-    "What the market gave to everybody: timing looks at that.",
-    "Other attempts: multipleTesting counts them.",
+    "Days unlike those tested: the paths reuse only these days.",
+    "Gains that the market gave to everybody: see Timing.",
+    "Other versions that were tried: see Overfitting.",
 )
 
 
@@ -61,14 +61,15 @@ def significance_section(evidence: EvidenceInput) -> EvidenceSection[Significanc
 
 def _sentence(probability: float | None, least: float | None, days: int, wanted: float) -> str:
     if probability is None:
-        return "There are too few daily returns that differ to say whether the result is luck."
+        return "Too few different daily returns to tell skill from luck."
     sentence = (
-        f"By its {days:,} days alone, the Sharpe ratio is above 0 with a probability of"
-        f" {percent_text(probability)}"
+        f"{percent_text(probability)} likely to have a real edge, judged on these {days:,} days."
     )
     if least is None:
-        return f"{sentence}: it is below 0 in the range itself."
-    return f"{sentence}; {ceil(least):,} days like these are needed for {percent_text(wanted)}."
+        return f"{sentence} It did not make money on them."
+    if probability >= wanted:
+        return sentence
+    return f"{sentence} It takes {ceil(least):,} days like these to reach {percent_text(wanted)}."
 
 
 def _paths(evidence: EvidenceInput) -> PathFigures | None:

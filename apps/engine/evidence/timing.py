@@ -50,8 +50,8 @@ positions on one side the share of the time without one.
 """
 _NORMAL: Final = NormalDist()
 _NOT_LOOKED_AT: Final = (
-    "Levels of random positions: each is held as long as the real one, whatever prices do.",
-    "Whether prices moved as they do on most days: both tests keep those of the range.",
+    "Stops of random positions: each lasts as long as the real one.",
+    "Unusual markets: both tests use the prices of this range.",
 )
 
 
@@ -87,7 +87,7 @@ def timing_section(evidence: EvidenceInput) -> EvidenceSection[TimingFigures]:
     status = graded(
         None if p_value is None else 1 - p_value, thresholds.timing, thresholds.timing_doubt
     )
-    sentence = _sentence(permuted, alpha, p_value, trials.tried)
+    sentence = _sentence(alpha, p_value, trials.tried)
     return EvidenceSection(
         TIMING,
         TimingFigures(
@@ -182,25 +182,15 @@ def alpha_test(returns: Floats, average: Floats) -> AlphaTest | None:
     return AlphaTest(alpha, beta, alpha / error, freedom)
 
 
-def _sentence(
-    permuted: TimingTest | None, alpha: AlphaTest | None, p_value: float | None, tried: int
-) -> str:
+def _sentence(alpha: AlphaTest | None, p_value: float | None, tried: int) -> str:
     if p_value is None:
-        return "It has no moments to look at: without trades, or with one position all the time."
-    parts = []
-    if permuted:
-        parts.append(
-            f"the same positions at random moments make as much in {percent_text(permuted.p_value)}"
-            f" of {PERMUTATIONS:,} draws"
-        )
-    if alpha:
-        parts.append(
-            f"beside the average position held all the time a day earns {alpha.alpha * 100:+.3f} %"
-            f" (t = {alpha.t_value:.2f})"
-        )
-    said = " and ".join(parts)
-    counted = "" if tried == 1 else f", the best of {tried:,} configurations,"
+        return "No entry times to test: no trades, or one position all the time."
+    counted = "" if tried == 1 else f", counting {tried:,} versions tried"
+    sentence = f"Random timing does as well in {percent_text(p_value)} of cases{counted}."
+    if alpha is None:
+        return sentence
+    more = "more" if alpha.alpha > 0 else "less"
     return (
-        f"{said[0].upper()}{said[1:]}; moments{counted} that know nothing of prices do as well in"
-        f" {percent_text(p_value)} of cases."
+        f"{sentence} A day earns {abs(alpha.alpha) * 100:.3f}% {more} than holding the average"
+        " position."
     )

@@ -32,8 +32,8 @@ TRADABILITY: Final = "tradability"
 ESTIMATED_MARGIN: Final = "estimated_margin"
 """The note on a symbol whose margin is an estimate."""
 _NOT_LOOKED_AT: Final = (
-    "Whether shares can be borrowed, bans of a stock's derivatives, and limits of positions.",
-    "The prices at which orders as large as these would be filled.",
+    "Shares to borrow, F&O bans and position limits.",
+    "The prices at which orders this large would fill.",
 )
 
 
@@ -120,26 +120,26 @@ def _check(evidence: EvidenceInput, shorts: int, sold: int, capital: float | Non
     thresholds, failed = evidence.thresholds, list[str]()
     if shorts:
         failed.append(
-            f"{shorts:,} of {len(evidence.trades):,} trades hold shares short over night, which"
-            " exchanges allow intraday alone: trade a future, or leave on the same day."
+            f"{shorts:,} of {len(evidence.trades):,} trades are short in shares overnight, which"
+            " exchanges do not allow. Trade the future, or exit on the same day."
         )
     if capital is not None and capital < evidence.inputs.capital:
         failed.append(
-            f"{percent_text(thresholds.large_fills)} of the fills or more take over"
-            f" {percent_text(thresholds.volume_share)} of the volume of their bars, and would move"
-            " prices: trade less, or what others trade more."
+            f"Orders are too large: {percent_text(thresholds.large_fills)} of them or more exceed"
+            f" {percent_text(thresholds.volume_share)} of their candle's volume. Trade smaller, or"
+            " more liquid symbols."
         )
     if not len(evidence.trades):
-        status, reason = CheckStatus.UNKNOWN, "Without a trade there is nothing to look at."
+        status, reason = CheckStatus.UNKNOWN, "No trades to check."
     elif failed:
         status, reason = CheckStatus.FAIL, " ".join(failed)
     elif sold:
         status = CheckStatus.DOUBT
         reason = (
-            f"{sold:,} trades sold options, whose margin is an estimate: brokers ask their own."
+            f"{sold:,} trades sell options on an estimated margin. Your broker may ask for more."
         )
     else:
-        status, reason = CheckStatus.PASS, "What was traded can be traded in such sizes."
+        status, reason = CheckStatus.PASS, "These trades and order sizes are possible."
     return EvidenceCheck(TRADABILITY, status, reason)
 
 
@@ -147,7 +147,6 @@ def _capital_note(capital: float | None, thresholds: EvidenceThresholds) -> str:
     if capital is None:
         return ""
     return (
-        f" From a capital of {rupees_text(capital)} on, {percent_text(thresholds.large_fills)} of"
-        f" the fills would take more than {percent_text(thresholds.volume_share)} of the volume of"
-        " their bars."
+        f" Above {rupees_text(capital)} of capital, {percent_text(thresholds.large_fills)} of the"
+        f" orders would exceed {percent_text(thresholds.volume_share)} of their candle's volume."
     )

@@ -13,6 +13,7 @@ from apps.engine.studies.configs import (
     MonteCarloConfig,
     OptimizationConfig,
     WalkForwardConfig,
+    parameter_name,
     parse_config,
 )
 from apps.engine.studies.fan import FAN_PATHS
@@ -57,6 +58,7 @@ __all__ = [
     "WalkForwardConfig",
     "WalkForwardResults",
     "applied",
+    "parameter_name",
     "parse_config",
     "prepare_study",
     "run_whole",

@@ -5,6 +5,7 @@ The models parse requests, and their JSON schema is the documentation.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from math import floor
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, TypeVar
@@ -35,6 +36,8 @@ MOST_RUNS = 1_000_000
 _NAME = r"[A-Za-z][A-Za-z0-9]*(\[(0|[1-9][0-9]{0,2})\])*"
 PARAMETER_PATH = rf"^{_NAME}(\.{_NAME})+$"
 """A place in the steps, such as entryConditions.conditions[0].indicator1.period."""
+_INDEX = re.compile(r"\[(\d+)\]")
+_WORD_BREAK = re.compile(r"[_.]|(?<=[a-z])(?=[A-Z0-9])")
 
 Number = Annotated[float, Field(ge=-LARGEST, le=LARGEST)]
 MOST_SEED = int(LARGEST)
@@ -71,6 +74,15 @@ _SEED = Field(
     ),
     examples=[42],
 )
+
+
+def parameter_name(path: str) -> str:
+    """Write a path as words: `entryConditions.conditions[0].indicator1.period` as "Entry condition
+    1 indicator 1 period".
+    """
+    counted = _INDEX.sub(lambda index: f"_{int(index[1]) + 1}", path)
+    words = _WORD_BREAK.sub(" ", counted).lower().capitalize()
+    return words.replace("conditions conditions", "condition")
 
 
 class Parameter(StrictModel):
@@ -120,7 +132,7 @@ ParameterList = Annotated[
     Field(strict=False, max_length=MOST_PARAMETERS, json_schema_extra={"minItems": 1}),
     at_most(MOST_PARAMETERS),
     AfterValidator(_some_distinct),
-    Field(description="The numbers to vary, 1 to 10, none twice; a set has one value of each."),
+    Field(description=f"Parameters to vary (up to {MOST_PARAMETERS})."),
 ]
 
 
@@ -129,18 +141,14 @@ class WalkForwardConfig(StrictModel):
 
     windows: Annotated[int, Field(ge=2, le=50), Whole] = Field(
         5,
-        description=(
-            "The number of windows, each with chosen and then traded parameters: 2 to 50."
-        ),
+        description="The number of windows, each with training and test days: 2 to 50.",
     )
     trainRatio: Annotated[float, Field(ge=0.1, le=0.9)] = Field(
-        0.7, description="The share of each window for choosing parameters: 0.1 to 0.9."
+        0.7, description="The share of training days in each window: 0.1 to 0.9."
     )
     anchored: bool = Field(
         False,
-        description=(
-            "Whether the training of every window begins on the first day, instead of moving along."
-        ),
+        description="An expanding training window, from the first day on; otherwise it rolls.",
     )
     parameters: ParameterList
     objective: Objective = _OBJECTIVE
@@ -187,11 +195,11 @@ class OptimizationConfig(StrictModel):
     parameters: ParameterList
     objective: Objective = _OBJECTIVE
     method: Literal["grid", "random"] = Field(
-        "grid", description="Whether to try all sets, or maxRuns of them drawn at random."
+        "grid", description="Try all sets (`grid`), or `maxRuns` random ones (`random`)."
     )
     seed: Maybe[Seed] = _SEED
     maxRuns: Annotated[int, Field(ge=1, le=MOST_SIMULATIONS), Whole] = Field(
-        1000, description="The maximum number of sets; a larger grid is refused."
+        1000, description="The maximum number of sets; a larger grid is an error."
     )
 
 

@@ -42,18 +42,16 @@ class EvidenceVerdictSerializer(AnswerSerializer):
 
     passes = FlagField(
         help_text="No check fails; tradability, significance, multipleTesting and timing pass; and"
-        " of fills, regimes and sensitivity one at most is in doubt. It is not said that the"
-        " strategy will earn money."
+        " of fills, regimes and sensitivity one at most is in doubt. It is no promise of profit."
     )
-    sentence = CharField(help_text="Made of the checks that do not pass.")
+    sentence = CharField(help_text="Names the checks that do not pass.")
 
 
 class EvidenceCheckSerializer(AnswerSerializer):
     name = CharField(help_text="The section that it is of.")
     status = ChoiceField(
         choices=CheckStatus,
-        help_text="`unknown`: there is too little to say. `not_judged`: candles are a generated"
-        " sample.",
+        help_text="`unknown`: too little data. `not_judged`: the candles are a generated sample.",
     )
     reason = CharField(help_text="Why, in a sentence.")
 

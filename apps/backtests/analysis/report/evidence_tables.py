@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from apps.backtests.analysis.report import formats
-from apps.engine.evidence import CheckStatus
+from apps.engine.evidence import SECTION_TITLES, CheckStatus
 from apps.engine.results import FIELD_UNITS, Unit
 
 Json = Mapping[str, Any]  # as the engine wrote it
@@ -85,15 +85,14 @@ class ShownEvidence:
     sections: list[ShownSection]
 
     @property
-    def is_doubted(self) -> bool:
-        """Return whether the checks have reasons against the result, which the sentence lists."""
-        unsaid = (CheckStatus.PASS, CheckStatus.NOT_JUDGED)
-        return any(check.status not in unsaid for check in self.checks)
+    def is_unjudged(self) -> bool:
+        """Return whether no check is judged, all for the same reason."""
+        return all(check.status == CheckStatus.NOT_JUDGED for check in self.checks)
 
 
 def shown_evidence(document: Json) -> ShownEvidence:
     checks = [
-        ShownCheck(row["name"], formats.humanize(row["name"]), row["status"], row["reason"])
+        ShownCheck(row["name"], SECTION_TITLES[row["name"]], row["status"], row["reason"])
         for row in document["checks"]
     ]
     by_name = {check.name: check for check in checks}
@@ -104,7 +103,7 @@ def shown_evidence(document: Json) -> ShownEvidence:
         sections=[
             ShownSection(
                 name,
-                formats.humanize(name),
+                SECTION_TITLES[name],
                 section["sentence"],
                 by_name.get(name),
                 figure_tables(section["figures"]),

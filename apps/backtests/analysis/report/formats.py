@@ -30,7 +30,6 @@ _NAMES: Final = {
     "gst": "GST",
     "monte_carlo": "Monte Carlo",
 }
-_INDEX: Final = re.compile(r"\[(\d+)\]")
 _WORD_BREAK: Final = re.compile(r"_|(?<=[a-z])(?=[A-Z0-9])")
 
 
@@ -39,14 +38,6 @@ def humanize(name: str) -> str:
     if name in _NAMES:
         return _NAMES[name]
     return " ".join(_WORD_BREAK.split(name)).lower().capitalize()
-
-
-def name_parameter(path: str) -> str:
-    """Write the path of a parameter as words: `entryConditions.conditions[0].indicator1.period` as
-    "Entry condition 1 indicator 1 period".
-    """
-    counted = _INDEX.sub(lambda index: f"_{int(index[1]) + 1}", path).replace(".", "_")
-    return humanize(counted).replace("conditions conditions", "condition")
 
 
 def format_rupees(amount: float, digits: int = 2) -> str:

@@ -17,7 +17,7 @@ from apps.backtests.analysis.report.drawings import (
 )
 from apps.backtests.models import Backtest, BacktestKind, BacktestResult
 from apps.engine.results import METRICS, Unit
-from apps.engine.studies import FAN_PATHS
+from apps.engine.studies import FAN_PATHS, parameter_name
 
 Json = Mapping[str, Any]  # as the engine wrote it
 
@@ -79,9 +79,10 @@ def windows_drawing(findings: Json) -> StudyDrawing:
     ]
     complete = [values for values in spans if None not in values]
     drawing = paired_bars(f"{measure} by window", pairs, format_number=text) if complete else None
-    caption = f"{measure} of each window: pale in-sample, in full out-of-sample."
+    caption = f"{measure} of each window. Pale: in-sample, the days it was chosen on. Full colour:"
+    caption += " out-of-sample, the days after them."
     if by_day:
-        caption += " Days are those of the calendar, as training takes longer than testing."
+        caption += " Per calendar day, as training takes longer than testing."
     return StudyDrawing(drawing, _windows_sentence(spans, measure, text), caption)
 
 
@@ -98,15 +99,15 @@ def _windows_sentence(
 ) -> str:
     complete = [(trained, tested) for trained, tested in spans if None not in (trained, tested)]
     if not complete:
-        return "No window has the objective on its training days and on its test days."
+        return f"Windows are too short for {measure}. Choose net profit, or fewer windows."
     trained, tested = (
         text(sum(value or 0.0 for value in values) / len(complete))
         for values in zip(*complete, strict=True)
     )
     above = sum((value or 0.0) > 0 for _, value in complete)
     return (
-        f"{measure} is {trained} on average on the days that sets were chosen on, and {tested} on"
-        f" the days after them, where {above} of {len(complete)} windows are above 0."
+        f"Out-of-sample, {measure} averages {tested}; in-sample it was {trained}. {above} of"
+        f" {len(complete)} test windows are above 0."
     )
 
 
@@ -117,13 +118,13 @@ def parameters_drawing(findings: Json, chart: Json | None) -> StudyDrawing:
     title, text = formats.humanize(name), _objective_format(METRICS[name].unit)
     objective = best["objective"]
     sentence = (
-        f"The best of {findings['tried']:,} sets has"
-        f" {formats.NO_VALUE if objective is None else text(objective)} ({title})."
+        f"In-sample: the best of {findings['tried']:,} sets has {title}"
+        f" {formats.NO_VALUE if objective is None else text(objective)}."
     )
     if chart is None:
         return StudyDrawing(None, sentence)
     columns, *rows = ([f"{value:g}" for value in values] for values in chart["values"])
-    paths = [formats.name_parameter(path) for path in chart["parameters"]]
+    paths = [parameter_name(path) for path in chart["parameters"]]
     values, plateau = chart["objectives"], chart["plateau"]
     if not rows:
         marked = frozenset(cell for (cell,) in plateau)
@@ -160,37 +161,32 @@ def parameters_drawing(findings: Json, chart: Json | None) -> StudyDrawing:
 
 def _plateau_sentence(plateau: int, cells: int) -> str:
     if plateau == 1:
-        return f"It stands alone: no cell beside its own is among the best quarter of {cells}."
-    return (
-        f"Its plateau, the cells around it that are among the best quarter, has {plateau} of"
-        f" {cells} cells."
-    )
+        return f"It stands alone: none of its neighbours is in the best quarter of {cells} cells."
+    return f"Its plateau has {plateau} of {cells} cells: neighbours in the best quarter."
 
 
 def _other_parameters(best: Json, chart: Json) -> str:
     further = [path for path in best["parameters"] if path not in chart["parameters"]]
     if not further:
         return ""
-    named = ", ".join(
-        f"{formats.name_parameter(path)} {best['parameters'][path]:g}" for path in further
-    )
+    named = ", ".join(f"{parameter_name(path)} {best['parameters'][path]:g}" for path in further)
     if chart["further"] == "best":
-        return f" Further parameters as in the best set: {named}."
-    return " Each cell is the median of all sets in it, whatever their further parameters are."
+        return f" Other parameters as in the best set: {named}."
+    return " Each cell is the median of all sets with its two values."
 
 
 def paths_drawing(findings: Json, chart: Json | None) -> StudyDrawing:
     """Draw the spread of equity from trade to trade."""
     drawdown, ruin = findings["maxDrawdown"], findings["riskOfRuin"]
     sentence = (
-        f"In half of {findings['runs']:,} paths the largest drawdown is under"
-        f" {formats.format_number(drawdown['p50'])}%, in 95 % of them under"
-        f" {formats.format_number(drawdown['p95'])}%; {formats.format_number(ruin)}% are ruined."
+        f"Max drawdown is under {formats.format_number(drawdown['p50'])}% in half of"
+        f" {findings['runs']:,} paths, and under {formats.format_number(drawdown['p95'])}% in 95%"
+        f" of them. Risk of ruin: {formats.format_number(ruin)}%."
     )
     if final := findings["finalEquity"]:
         sentence += (
-            f" 5 % of them end with less than {formats.format_rupees(final['p5'], 0)}, and 5 % with"
-            f" more than {formats.format_rupees(final['p95'], 0)}."
+            f" 5% of the paths end below {formats.format_rupees(final['p5'], 0)}, and 5% above"
+            f" {formats.format_rupees(final['p95'], 0)}."
         )
     if chart is None:
         return StudyDrawing(None, sentence)
@@ -203,8 +199,7 @@ def paths_drawing(findings: Json, chart: Json | None) -> StudyDrawing:
         format_number=lambda value: formats.format_rupees(value, 0),
     )
     caption = (
-        "Equity after so many trades: half of the paths lie in the dark band, 90 % in both; the"
-        " line inside is the median, the dashed one is as it was traded."
-        f" {FAN_PATHS:,} further paths, drawn in the same way."
+        f"Equity by number of trades, from {FAN_PATHS:,} paths. Dark band: half of them; both"
+        " bands: 90%. Line: the median; dashed: as traded."
     )
     return StudyDrawing(drawing, sentence, caption)
