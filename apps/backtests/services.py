@@ -36,7 +36,7 @@ from apps.core.audit import Action
 from apps.core.errors import Code, ServiceError
 from apps.core.limits import Resource
 from apps.core.times import day_in_india
-from apps.engine.results import EquityPoint
+from apps.engine.results import ClosedTrade, EquityPoint
 from apps.engine.studies import WalkForwardConfig
 from apps.market.rulebook import current_rule_set, require_tradable
 
@@ -339,7 +339,7 @@ def _lock(owner: User, backtest_id: str) -> Backtest:
 
 def trades(
     *, owner: User, backtest_id: str, symbol: str | None, rows: slice
-) -> tuple[list[dict[str, object]], int]:
+) -> tuple[list[ClosedTrade], int]:
     """Return a page of the trades, or of a symbol's trades, in the order of their exits, and their
     total number; empty before the backtest is completed.
 
@@ -358,9 +358,7 @@ def equity(*, owner: User, backtest_id: str, points: int) -> list[EquityPoint]:
     return results.equity_points(read(owner=owner, backtest_id=backtest_id), points)
 
 
-def all_trades(
-    *, owner: User, backtest_id: str, symbol: str | None
-) -> Iterator[list[dict[str, object]]]:
+def all_trades(*, owner: User, backtest_id: str, symbol: str | None) -> Iterator[list[ClosedTrade]]:
     """Return all trades, or all of a symbol, in blocks that are read one by one.
 
     Raises BacktestNotFound, InvalidInput.

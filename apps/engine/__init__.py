@@ -24,9 +24,7 @@ if TYPE_CHECKING:
     )
     from apps.engine.hashes import hash_of
     from apps.engine.kernel.records import ENGINE_VERSION, Settlement
-    from apps.engine.signals.ranking import RankedSymbol
     from apps.engine.simulation.charges import ChargeRow, Schedule
-    from apps.engine.simulation.explain import Finding, SideFound
     from apps.engine.simulation.plan import NEVER, Contract
     from apps.engine.simulation.receipt import (
         CandleSeries,
@@ -34,7 +32,11 @@ if TYPE_CHECKING:
     )
     from apps.engine.simulation.simulate import SimulationResult, simulate
     from apps.engine.simulation.simulation_input import SimulationInput
-    from apps.engine.simulation.strategy_at_bar import StrategyAtBar
+    from apps.engine.simulation.strategy_at_bar import (
+        BarExplanation,
+        PositionExplanation,
+        StrategyAtBar,
+    )
     from apps.engine.simulation.timeline import (
         History,
         Note,
@@ -42,7 +44,6 @@ if TYPE_CHECKING:
         Payout,
         SymbolSeries,
     )
-    from apps.engine.simulation.trade_levels import Levels
     from apps.engine.simulation.verdict import (
         OUTCOMES,
         StoredResult,
@@ -58,10 +59,7 @@ else:
             ],
             "hashes": ["hash_of"],
             "kernel.records": ["ENGINE_VERSION", "Settlement"],
-            "signals.ranking": ["RankedSymbol"],
             "simulation.charges": ["ChargeRow", "Schedule"],
-            "simulation.explain": ["Finding", "SideFound"],
-            "simulation.trade_levels": ["Levels"],
             "simulation.plan": ["Contract", "NEVER"],
             "simulation.receipt": [
                 "CandleSeries",
@@ -69,11 +67,14 @@ else:
             ],
             "simulation.simulate": ["SimulationResult", "simulate"],
             "simulation.simulation_input": ["SimulationInput"],
-            "simulation.strategy_at_bar": ["StrategyAtBar"],
+            "simulation.strategy_at_bar": [
+                "BarExplanation",
+                "PositionExplanation",
+                "StrategyAtBar",
+            ],
             "simulation.timeline": [
                 "History",
                 "Note",
-                "OtherSymbol",
                 "OtherSymbol",
                 "Payout",
                 "SymbolSeries",
@@ -91,22 +92,20 @@ __all__ = [
     "LEAST_BARS",
     "NEVER",
     "OUTCOMES",
+    "BarExplanation",
     "CandleSeries",
     "ChargeRow",
     "Compilation",
     "Contract",
     "EngineError",
-    "Finding",
     "History",
     "InsufficientBars",
-    "Levels",
     "Note",
     "OtherSymbol",
     "Payout",
-    "RankedSymbol",
+    "PositionExplanation",
     "Schedule",
     "Settlement",
-    "SideFound",
     "SimulationInput",
     "SimulationResult",
     "StoredResult",

@@ -14,7 +14,13 @@ from apps.engine.language.strategy import Strategy, parse
 from apps.engine.signals.columns import SymbolBars
 from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.signals.signals import signals_of
-from apps.engine.simulation.explain import Finding, exits_at, opposite_at, sides_at, signals_at
+from apps.engine.simulation.explain import (
+    ListedCondition,
+    exits_at,
+    opposite_at,
+    sides_at,
+    signals_at,
+)
 from apps.engine.simulation.plan import Contract
 from apps.engine.simulation.simulate import History, simulate
 from apps.engine.simulation.timeline import SymbolSeries
@@ -74,58 +80,60 @@ def test_a_side_has_a_signal_exactly_where_signals_have_its_bit() -> None:
         seen, changes = symbol_series(candles), np.flatnonzero(np.diff(bits))[:12]
         for bar in {*range(0, len(candles), 20), *changes.tolist(), *(changes + 1).tolist()}:
             long, short = sides_at(strategy, seen, bar)
-            assert long.signal is bool(bits[bar] & ENTER_LONG)
-            assert short.signal is bool(bits[bar] & ENTER_SHORT)
+            assert long["signal"] is bool(bits[bar] & ENTER_LONG)
+            assert short["signal"] is bool(bits[bar] & ENTER_SHORT)
 
 
-def findings(strategy: Strategy, side: int) -> list[tuple[int, Finding]]:
-    return list(sides_at(strategy, symbol_series(walk(260)), 200)[side].findings)
+def conditions_at(strategy: Strategy, side: int) -> list[ListedCondition]:
+    return sides_at(strategy, symbol_series(walk(260)), 200)[side]["conditions"]
+
+
+def path_of(index: int) -> str:
+    return f"entryConditions.conditions[{index}]"
 
 
 def test_each_condition_is_described_with_its_values() -> None:
     upper = {"type": "BBANDS", "period": 20, "output": "upper", "offset": 2}
     band = {**CROSS, "indicator1": {"type": "PRICE"}, "indicator2": upper}
     strategy = entering(band, LONG_ALONE, ENGULFING, EITHER)
-    long, short = (findings(strategy, side) for side in (0, 1))
-    assert [(index, finding.text) for index, finding in long] == [
-        (0, "PRICE crosses above BBANDS(20, 2, SMA).upper, 2 back"),
-        (1, "RSI(14) above 50"),
-        (2, "CDLENGULFING, bullish"),
-        (3, "any of these 2"),
+    long, short = (conditions_at(strategy, side) for side in (0, 1))
+    assert [(condition["condition"], condition["text"]) for condition in long] == [
+        (path_of(0), "PRICE crosses above BBANDS(20, 2, SMA).upper, 2 back"),
+        (path_of(1), "RSI(14) above 50"),
+        (path_of(2), "CDLENGULFING, bullish"),
+        (path_of(3), "any of these 2"),
     ]
-    assert [part.text for part in long[3][1].parts] == [
+    assert [part["text"] for part in long[3]["parts"]] == [
         "EMA(5) of hl2 rising over 2 candles",
         "starts from 09:15 to before 12:00",
     ]
-    assert [(index, finding.text) for index, finding in short[:2]] == [
-        (0, "PRICE crosses below BBANDS(20, 2, SMA).lower, 2 back"),
-        (2, "CDLENGULFING, bearish"),
+    assert [(condition["condition"], condition["text"]) for condition in short[:2]] == [
+        (path_of(0), "PRICE crosses below BBANDS(20, 2, SMA).lower, 2 back"),
+        (path_of(2), "CDLENGULFING, bearish"),
     ]
-    price, band_value = long[0][1].operands
+    price, band_value = long[0]["operands"]
     close = walk(260).close
-    assert (price.name, price.value, price.before) == ("PRICE", close[200], close[199])
-    assert band_value.value is not None
+    assert price == {"name": "PRICE", "value": close[200], "before": close[199]}
+    assert band_value["value"] is not None
 
 
 def test_unknown_values_are_empty_and_do_not_hold() -> None:
     strategy = entering(RSI_ABOVE_50)
-    ((_, finding),) = sides_at(strategy, symbol_series(walk(260)), 13)[0].findings
-    assert (finding.holds, finding.operands[0].value, finding.operands[0].before) == (
-        False,
-        None,
-        None,
-    )
+    (condition,) = sides_at(strategy, symbol_series(walk(260)), 13)[0]["conditions"]
+    (operand,) = condition["operands"]
+    assert (condition["holds"], operand["value"], operand["before"]) == (False, None, None)
 
 
 def test_holding_at_a_bar_differs_from_being_confirmed() -> None:
     strategy = entering(RSI_ABOVE_50, confirmationCandles=2)
     series = [
-        sides_at(strategy, symbol_series(walk(120)), bar)[0].findings[0][1]
+        sides_at(strategy, symbol_series(walk(120)), bar)[0]["conditions"][0]
         for bar in range(20, 120)
     ]
-    held = [finding.holds for finding in series]
-    assert [finding.confirmed for finding in series[1:]] == [a and b for a, b in pairwise(held)]
-    assert any(finding.holds and not finding.confirmed for finding in series)
+    held = [condition["holds"] for condition in series]
+    confirmed = [condition["confirmed"] for condition in series[1:]]
+    assert confirmed == [a and b for a, b in pairwise(held)]
+    assert any(condition["holds"] and not condition["confirmed"] for condition in series)
 
 
 LEAVING = {
@@ -174,7 +182,7 @@ def test_every_exit_is_explained_by_its_candle_and_levels() -> None:
         met.add(reason)
         for bar in range(entry, leave):
             due = reason if bar == leave - 1 else "nothing"
-            said = exits_at(side, given, seen, bar).signal
+            said = exits_at(side, given, seen, bar)["signal"]
             assert said is (due == "signal")
             assert opposite_at(side, given, seen, bar) in (due == "opposite_signal", said)
             assert index in stored.held_at(0, int(candles.time[bar]))

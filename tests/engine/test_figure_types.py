@@ -3,11 +3,18 @@
 import pytest
 
 from apps.core.api.resources import schemas_of
+from apps.engine import BarExplanation, PositionExplanation
 from apps.engine.evidence import EvidenceSections
 from apps.engine.evidence.document import SECTIONS
 from apps.engine.evidence.figures import FIGURES
 from apps.engine.kernel.reasons import CHARGE_KINDS
-from apps.engine.results import BacktestPerformance, Breakdowns, ChargesByKind, SimulationReceipt
+from apps.engine.results import (
+    BacktestPerformance,
+    Breakdowns,
+    ChargesByKind,
+    ClosedTrade,
+    SimulationReceipt,
+)
 from apps.engine.studies import FINDINGS
 from apps.engine.studies.configs import PERCENTILES, SHOWN
 from apps.engine.studies.figures import Percentiles, ShownPerformance
@@ -15,9 +22,12 @@ from apps.engine.studies.figures import Percentiles, ShownPerformance
 TYPES = (
     BacktestPerformance,
     Breakdowns,
+    ClosedTrade,
     SimulationReceipt,
     *FINDINGS,
     EvidenceSections,
+    BarExplanation,
+    PositionExplanation,
 )
 
 

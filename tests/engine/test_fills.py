@@ -9,7 +9,7 @@ import pytest
 
 from apps.engine.candles import IST, Candles
 from apps.engine.candles.sessions import Override, Regime, Sessions
-from apps.engine.results.wire_records import trade_dicts
+from apps.engine.results.wire_records import ClosedTrade, trade_dicts
 from apps.engine.simulation.simulate import History, SimulationResult, simulate
 from tests.engine.strategies import price, strategy
 
@@ -61,10 +61,8 @@ def traded(
     return simulate(given, [history], start=0, end=2**40, capital=1_000_000.0)
 
 
-def first_trade(result: SimulationResult) -> dict[str, Any]:
-    trades = trade_dicts(result.trades, result.symbols, result.excursions, result.fills)
-    trade: dict[str, Any] = trades[0]
-    return trade
+def first_trade(result: SimulationResult) -> ClosedTrade:
+    return trade_dicts(result.trades, result.symbols, result.excursions, result.fills)[0]
 
 
 def noted(result: SimulationResult, code: str) -> list[str]:

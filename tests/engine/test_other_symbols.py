@@ -15,6 +15,7 @@ from apps.engine.evidence.look_ahead import look_ahead_of
 from apps.engine.indicators.aligned_candles import AlignedCandles
 from apps.engine.kernel.records import Plan
 from apps.engine.language.strategy import Strategy, parse, read_strategy
+from apps.engine.results.wire_records import wire_times
 from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.simulation.explain import sides_at
 from apps.engine.simulation.simulate import simulate
@@ -216,11 +217,11 @@ def test_an_explanation_tells_which_candle_was_read() -> None:
     given = strategy(above(calc("add", {**READ, "offset": 2}, 1), 1))
     series = SymbolSeries.of(given, history(own, OtherSymbol(VIX, {"15m": read}, SHARES)), 0, 2**40)
     (side,) = sides_at(given, series, 555)
-    whole, inner = side.findings[0][1].operands
-    assert (whole.name, whole.candle_time) == ("(PRICE of NSE:INDIAVIX, 2 back + 1)", None)
-    assert inner.candle_time == own.time[553]
-    assert inner.value == read.close[553]
-    assert whole.value == read.close[553] + 1
+    whole, inner = side["conditions"][0]["operands"]
+    assert (whole["name"], "candleTime" in whole) == ("(PRICE of NSE:INDIAVIX, 2 back + 1)", False)
+    assert [inner["candleTime"]] == wire_times(own.time[[553]])
+    assert inner["value"] == read.close[553]
+    assert whole["value"] == read.close[553] + 1
 
 
 # Refusals

@@ -225,10 +225,10 @@ def test_the_outcome_of_each_signal_is_found_from_the_result_and_the_places() ->
             at_bar = StrategyAtBar.of(steps, Contract(), series, bar, ranking)
             outcome = stored.verdict(at_bar, s).reason
             outcomes[outcome] += 1
-            assert at_bar.ranked is not None
-            (own,) = [member for member in at_bar.ranked if member.symbol == SYMBOLS[s]]
-            assert (outcome == "not_ranked") == (own.rank is None or own.rank > 3)
-            ranks = [member.rank for member in at_bar.ranked if member.rank]
+            row = at_bar.explain()["ranking"]
+            (own_rank,) = [member["rank"] for member in row if member["symbol"] == SYMBOLS[s]]
+            assert (outcome == "not_ranked") == (own_rank is None or own_rank > 3)
+            ranks = [member["rank"] for member in row if member["rank"]]
             assert ranks == list(range(1, len(ranks) + 1))
     assert outcomes["entered"] == len(result.trades)
     for reason in ("position_limit", "entry_limit"):

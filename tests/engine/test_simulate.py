@@ -19,7 +19,7 @@ from apps.engine.kernel.records import Settlement
 from apps.engine.language.strategy import Strategy
 from apps.engine.results.trade_figures import net_profits
 from apps.engine.results.wire_receipt import SimulationReceipt
-from apps.engine.results.wire_records import curve_points, trade_dicts
+from apps.engine.results.wire_records import ClosedTrade, curve_points, trade_dicts
 from apps.engine.results.wire_units import round_for_wire
 from apps.engine.simulation import simulations
 from apps.engine.simulation.simulate import (
@@ -76,11 +76,8 @@ def busy(**changes: Any) -> Strategy:
     )
 
 
-def trades(result: SimulationResult) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = trade_dicts(
-        result.trades, result.symbols, result.excursions, result.fills
-    )
-    return rows
+def trades(result: SimulationResult) -> list[ClosedTrade]:
+    return trade_dicts(result.trades, result.symbols, result.excursions, result.fills)
 
 
 def test_a_trade_as_clients_read_it() -> None:

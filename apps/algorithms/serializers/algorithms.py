@@ -65,12 +65,6 @@ STATUS_HELP: Final = (
     " `paused`: it enters nothing, and keeps its positions with their exits; `error`: it could not"
     " go on; `archived`: deleted."
 )
-# Exit reasons that are not named after a setting.
-EXIT_REASON_HELP: Final = (
-    "The setting that closed it; `signal`: exit conditions; `stopped`: a request; `expiry`: the"
-    " contract settled; `expiry_close`: it is delivered after its last session; `end_of_data`: the"
-    " range of the backtest ended."
-)
 # The sort fields of a list, and their columns.
 SORTS: Final = {
     "name": "name",

@@ -25,6 +25,7 @@ from apps.engine.results import (
     CURVE,
     TRADE,
     Array,
+    ClosedTrade,
     EquityPoint,
     Excursions,
     FillQuality,
@@ -96,7 +97,7 @@ class Trades(NamedTuple):
     excursions: Excursions | None
     fills: FillQuality | None = None
 
-    def to_wire(self, symbols: Sequence[str]) -> list[dict[str, object]]:
+    def to_wire(self, symbols: Sequence[str]) -> list[ClosedTrade]:
         """Return the trades as clients see them."""
         return trade_dicts(self.records, symbols, self.excursions, self.fills)
 
@@ -191,7 +192,7 @@ def _insert(statement: LiteralString, rows: Iterable[tuple[object, ...]]) -> Non
         cursor.executemany(statement, rows)
 
 
-def trades_page(backtest: Backtest, rows: slice) -> tuple[list[dict[str, object]], int]:
+def trades_page(backtest: Backtest, rows: slice) -> tuple[list[ClosedTrade], int]:
     """Return a page of the trades and their total number; empty before the backtest is
     completed.
     """
@@ -204,9 +205,7 @@ def trades_page(backtest: Backtest, rows: slice) -> tuple[list[dict[str, object]
     return trades.to_wire(backtest.symbols), total
 
 
-def trade_blocks(
-    backtest: Backtest, symbol: int | None = None
-) -> Iterator[list[dict[str, object]]]:
+def trade_blocks(backtest: Backtest, symbol: int | None = None) -> Iterator[list[ClosedTrade]]:
     """Yield every trade, or every trade of the symbol with this index, as clients see them, with
     one block in memory at a time.
     """
@@ -221,7 +220,7 @@ def trade_blocks(
 
 def trades_page_of_symbol(
     backtest: Backtest, symbol: str, rows: slice
-) -> tuple[list[dict[str, object]], int]:
+) -> tuple[list[ClosedTrade], int]:
     """Return the same for one symbol.
 
     It reads all blocks, because they hold trades of every symbol. Raises InvalidInput.
@@ -282,7 +281,7 @@ def _returns_of(algorithm_id: str, steps: Mapping[str, Any]) -> BacktestedReturn
     return BacktestedReturns(backtest.pk, result.daily, backtest.seed)
 
 
-def load_breakdowns(backtest: Backtest) -> dict[str, list[dict[str, object]]] | None:
+def load_breakdowns(backtest: Backtest) -> dict[str, list[ClosedTrade]] | None:
     """Return the breakdowns; None before the backtest is completed, and in results of releases that
     did not record them.
     """

@@ -7,7 +7,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.serializers import BooleanField, CharField, FloatField, IntegerField
 
-from apps.algorithms.serializers import EXIT_REASON_HELP, FiguresField
+from apps.algorithms.serializers import FiguresField
 from apps.backtests.models import Backtest, BacktestKind, BacktestStatus
 from apps.backtests.running import results
 from apps.backtests.running.receipts import Receipt
@@ -28,6 +28,7 @@ from apps.core.api.resources import (
     NumberField,
     QueryIntegerField,
     RecordField,
+    RecordSerializer,
     Schema,
     StrictSerializer,
     TableRenderer,
@@ -39,7 +40,6 @@ from apps.core.times import indian_time
 from apps.engine.candles import TIMEFRAMES
 from apps.engine.results import (
     CHARGE_KINDS,
-    EXIT_REASONS,
     METRICS,
     OPTIONAL_REJECTIONS,
     REDUCTIONS,
@@ -47,6 +47,7 @@ from apps.engine.results import (
     WAITS,
     BacktestPerformance,
     Breakdowns,
+    ClosedTrade,
     EquityPoint,
     ReceiptNote,
     round_for_wire,
@@ -361,80 +362,8 @@ def _warnings(backtest: Backtest) -> Iterator[dict[str, str]]:
 
 
 @example
-class TradeSerializer(DocumentSerializer):
-    """A closed trade.
-
-    Delays, volumes and excursions are null in results of releases without them.
-    """
-
-    symbol = CharField()
-    side = ChoiceField(choices=("long", "short"))
-    quantity = NumberField(help_text="Units, not lots.")
-    entryTime = MomentField(help_text="Start of the bar of the first entry.")
-    entryDate = serializers.DateField(help_text="The date in Asia/Kolkata.")
-    entryPrice = NumberField(help_text="Rupees; of several entries the average.")
-    exitTime = MomentField(help_text="Start of the bar of the exit.")
-    exitDate = serializers.DateField(help_text="The date in Asia/Kolkata.")
-    exitPrice = NumberField()
-    exitReason = ChoiceField(
-        choices=[reason for reason in EXIT_REASONS if reason], help_text=EXIT_REASON_HELP
-    )
-    grossProfit = NumberField(help_text="Before charges.")
-    charges = NumberField()
-    profit = NumberField(help_text="Net of charges.")
-    returnPercentage = NumberField(help_text="Percent of the value at entry, after charges.")
-    bars = IntegerField(
-        min_value=0,
-        help_text=("The number of bars in the position, including the bar of its entry."),
-    )
-    maxAdverseExcursion = NumberField(
-        allow_null=True,
-        help_text="MAE: how far prices moved against it, in percent of the average entry price.",
-    )
-    maxFavorableExcursion = NumberField(
-        allow_null=True, help_text="MFE: how far prices moved in its favour, likewise."
-    )
-    entryDelayBars = IntegerField(
-        min_value=0,
-        allow_null=True,
-        help_text="The session bars without a bar of the symbol between the signal and the first"
-        " entry; 0 is the very next bar. Null if the sessions are unknown.",
-    )
-    entryDelayMinutes = NumberField(
-        allow_null=True, help_text="The minutes of sessions of that delay, without nights."
-    )
-    entryBarVolume = NumberField(
-        allow_null=True, help_text="The volume of that bar; null for a symbol without volumes."
-    )
-    entryVolumeShare = NumberField(
-        allow_null=True,
-        help_text=(
-            "The trade's quantity, adds included, in percent of that volume; null if the"
-            " volume is 0 or not known."
-        ),
-    )
-    exitDelayBars = IntegerField(
-        min_value=0,
-        allow_null=True,
-        help_text=(
-            "The delay of an exit that a close decides: signal, opposite_signal,"
-            " max_holding, daily_loss_limit, daily_profit_limit, stopped; null for others, and"
-            " if the sessions are not known."
-        ),
-    )
-    exitDelayMinutes = NumberField(allow_null=True, help_text="The minutes of that delay.")
-    exitBarVolume = NumberField(
-        allow_null=True,
-        help_text="The volume of the exit's bar; null for end_of_data and expiry, and for a symbol"
-        " without volumes.",
-    )
-    exitVolumeShare = NumberField(
-        allow_null=True,
-        help_text="The quantity in percent of that volume; null if the volume is 0 or not known.",
-    )
-
-    def to_representation(self, instance: Mapping[str, Any]) -> dict[str, Any]:
-        return dict(instance)
+class TradeSerializer(RecordSerializer):
+    record = ClosedTrade
 
 
 @example
@@ -447,7 +376,7 @@ class EquitySerializer(DocumentSerializer):
 class ResultTable(TableRenderer):
     """The trades and the equity curve as CSV."""
 
-    rows = {"data": TradeSerializer, "points": EquityPoint}
+    rows = {"data": ClosedTrade, "points": EquityPoint}
 
 
 class ResultArrow(ArrowRenderer, ResultTable):

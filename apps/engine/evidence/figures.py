@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
 from apps.engine.results.wire_performance import ChargesByKind, record_type
+from apps.engine.results.wire_records import Timestamp
 from apps.engine.studies.figures import OverfittingFigures, Percentiles
 
 _Rupees: TypeAlias = Annotated[float, Field(description="Rupees.")]
@@ -244,7 +245,7 @@ class LookAheadFigures(TypedDict):
 
     certificate: LookAheadCertificate
     changedBefore: Annotated[
-        list[Annotated[str, Field(json_schema_extra={"format": "date-time"})]],
+        list[Timestamp],
         Field(description="The cuts before which a decision changed."),
     ]
 

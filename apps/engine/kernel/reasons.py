@@ -23,6 +23,12 @@ EXIT_REASONS = (
     "step",
 )
 """`step` is the reason of a fill that closes a part of a position, and of no trade."""
+# Exit reasons that are not named after a setting.
+EXIT_REASON_HELP = (
+    "The setting that closed it; `signal`: exit conditions; `stopped`: a request; `expiry`: the"
+    " contract settled; `expiry_close`: it is delivered after its last session; `end_of_data`: the"
+    " range of the backtest ended."
+)
 REJECTIONS = (
     "position_limit",
     "insufficient_cash",

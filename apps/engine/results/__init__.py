@@ -5,6 +5,7 @@ Other apps import only these names.
 
 from apps.engine.kernel.reasons import (
     CHARGE_KINDS,
+    EXIT_REASON_HELP,
     EXIT_REASONS,
     OPTIONAL_REJECTIONS,
     REDUCTIONS,
@@ -28,6 +29,7 @@ from apps.engine.results.trade_figures import net_profits, trade_returns
 from apps.engine.results.wire_performance import BacktestPerformance, ChargesByKind
 from apps.engine.results.wire_receipt import Digest, ReceiptNote, SimulationReceipt
 from apps.engine.results.wire_records import (
+    ClosedTrade,
     EquityPoint,
     curve_blocks,
     curve_points,
@@ -41,6 +43,7 @@ __all__ = [
     "CHARGE_KINDS",
     "CURVE",
     "EXIT_REASONS",
+    "EXIT_REASON_HELP",
     "FIELD_UNITS",
     "LEAST_COMMON_DAYS",
     "LEAST_DAYS",
@@ -57,6 +60,7 @@ __all__ = [
     "BreakdownRow",
     "Breakdowns",
     "ChargesByKind",
+    "ClosedTrade",
     "Digest",
     "EquityPoint",
     "Excursions",

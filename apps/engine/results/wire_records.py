@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import isnan
-from typing import Annotated
+from typing import Annotated, Literal, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from apps.engine.candles.candles import ist_day
-from apps.engine.kernel.reasons import EXIT_REASONS
+from apps.engine.kernel.reasons import EXIT_REASON_HELP, EXIT_REASONS
 from apps.engine.kernel.records import Array
 from apps.engine.results.drawdowns import drawdowns
 from apps.engine.results.excursions import Excursions
@@ -20,20 +20,110 @@ from apps.engine.results.fill_quality import FillQuality, volume_shares
 from apps.engine.results.trade_figures import net_profits, trade_returns
 from apps.engine.units import Unit, all_rounded
 
+Timestamp: TypeAlias = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
+_Date: TypeAlias = Annotated[
+    str, Field(description="The date in Asia/Kolkata.", json_schema_extra={"format": "date"})
+]
+_Count: TypeAlias = Annotated[int, Field(ge=0)]
+
+
+class ClosedTrade(TypedDict):
+    """A closed trade.
+
+    Delays, volumes and excursions are null in results of releases without them.
+    """
+
+    symbol: str
+    side: Literal["long", "short"]
+    quantity: Annotated[float, Field(description="Units, not lots.")]
+    entryTime: Annotated[Timestamp, Field(description="Start of the bar of the first entry.")]
+    entryDate: _Date
+    entryPrice: Annotated[float, Field(description="Rupees; of several entries the average.")]
+    exitTime: Annotated[Timestamp, Field(description="Start of the bar of the exit.")]
+    exitDate: _Date
+    exitPrice: float
+    exitReason: Annotated[
+        str,
+        Field(
+            description=EXIT_REASON_HELP,
+            json_schema_extra={"enum": [reason for reason in EXIT_REASONS if reason]},
+        ),
+    ]
+    grossProfit: Annotated[float, Field(description="Before charges.")]
+    charges: float
+    profit: Annotated[float, Field(description="Net of charges.")]
+    returnPercentage: Annotated[
+        float, Field(description="Percent of the value at entry, after charges.")
+    ]
+    bars: Annotated[
+        _Count,
+        Field(description="The number of bars in the position, including the bar of its entry."),
+    ]
+    maxAdverseExcursion: Annotated[
+        float | None,
+        Field(
+            description="MAE: how far prices moved against it, in percent of the average entry"
+            " price."
+        ),
+    ]
+    maxFavorableExcursion: Annotated[
+        float | None,
+        Field(description="MFE: how far prices moved in its favour, likewise."),
+    ]
+    entryDelayBars: Annotated[
+        _Count | None,
+        Field(
+            description="The session bars without a bar of the symbol between the signal and the"
+            " first entry; 0 is the very next bar. Null if the sessions are unknown."
+        ),
+    ]
+    entryDelayMinutes: Annotated[
+        float | None,
+        Field(description="The minutes of sessions of that delay, without nights."),
+    ]
+    entryBarVolume: Annotated[
+        float | None,
+        Field(description="The volume of that bar; null for a symbol without volumes."),
+    ]
+    entryVolumeShare: Annotated[
+        float | None,
+        Field(
+            description="The trade's quantity, adds included, in percent of that volume; null if"
+            " the volume is 0 or not known."
+        ),
+    ]
+    exitDelayBars: Annotated[
+        _Count | None,
+        Field(
+            description="The delay of an exit that a close decides: signal, opposite_signal,"
+            " max_holding, daily_loss_limit, daily_profit_limit, stopped; null for others, and if"
+            " the sessions are not known."
+        ),
+    ]
+    exitDelayMinutes: Annotated[float | None, Field(description="The minutes of that delay.")]
+    exitBarVolume: Annotated[
+        float | None,
+        Field(
+            description="The volume of the exit's bar; null for end_of_data and expiry, and for a"
+            " symbol without volumes."
+        ),
+    ]
+    exitVolumeShare: Annotated[
+        float | None,
+        Field(
+            description="The quantity in percent of that volume; null if the volume is 0 or not"
+            " known."
+        ),
+    ]
+
 
 def trade_dicts(
     trades: Array,
     symbols: Sequence[str],
     excursions: Excursions | None,
     fills: FillQuality | None = None,
-) -> list[dict[str, object]]:
-    """Return TRADE records in wire form; `symbols` are in the order of the simulation.
-
-    Prices and money are in rupees; `profit` is net of charges, `returnPercentage` is of the entry's
-    value; `bars` counts the bars of the position's life, from 1 for the entry bar. The excursions,
-    MAE and MFE, are percent of the average entry price; null if unknown. The same holds for
-    `fills`; the shares of volumes are percent.
-    """
+) -> list[ClosedTrade]:
+    """Return TRADE records in wire form; `symbols` are in the order of the simulation."""
     adverse, favorable = excursions or (None, None)
     fills = fills or FillQuality.unknown(len(trades))
     entry_share = volume_shares(trades["quantity"], fills.entry_volume) * 100
@@ -67,7 +157,8 @@ def trade_dicts(
         "exitBarVolume": _known(fills.exit_volume),
         "exitVolumeShare": _known(exit_share),
     }
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    rows = zip(*columns.values(), strict=True)
+    return [cast(ClosedTrade, dict(zip(columns, row, strict=True))) for row in rows]
 
 
 def _whole(quantity: float) -> float:
@@ -88,13 +179,7 @@ def _known(values: NDArray[np.float64]) -> list[float | None]:
 class EquityPoint(TypedDict):
     """The equity at the end of a bucket of bars, and its range within the bucket."""
 
-    time: Annotated[
-        str,
-        Field(
-            description="Start of the last bar of the bucket.",
-            json_schema_extra={"format": "date-time"},
-        ),
-    ]
+    time: Annotated[Timestamp, Field(description="Start of the last bar of the bucket.")]
     equity: Annotated[float, Field(description="Rupees at the close of that bar.")]
     low: Annotated[float, Field(description="Rupees.")]
     high: Annotated[float, Field(description="Rupees.")]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
+from typing_extensions import TypedDict
 
 from apps.engine.kernel.codes import ENTER
 from apps.engine.kernel.records import Ranks
@@ -19,12 +21,12 @@ NO_RANKING: Final = -1
 """The place at a bar of a row that ranks nothing."""
 
 
-class RankedSymbol(NamedTuple):
-    """A symbol of a ranking row: its place and its value, None if the value is unknown."""
+class RankedSymbol(TypedDict):
+    """A symbol in the ranking of a candle."""
 
     symbol: str
-    rank: int | None
-    value: float | None
+    rank: Annotated[int | None, Field(description="Its place, from 1; null without a known value.")]
+    value: Annotated[float | None, Field(description="The value that it is ranked by.")]
 
 
 class Ranking(NamedTuple):
@@ -49,7 +51,7 @@ class Ranking(NamedTuple):
         ]
         seen.sort(key=lambda ranked: ranked[1] or len(seen) + 1)
         return [
-            RankedSymbol(symbol, rank or None, value if rank else None)
+            RankedSymbol(symbol=symbol, rank=rank or None, value=value if rank else None)
             for symbol, rank, value in seen
         ]
 

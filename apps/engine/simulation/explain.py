@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NotRequired
 
 import numpy as np
+from pydantic import Field
+from typing_extensions import TypedDict
 
 from apps.engine.indicators.aligned_candles import AlignedCandles
 from apps.engine.indicators.catalogue import CATALOGUE
 from apps.engine.indicators.indicator import Indicator, IndicatorOutput
 from apps.engine.indicators.series import Calculation, CandleSource, ComputedValue, Series
 from apps.engine.kernel.codes import TRAIL_LEVEL
-from apps.engine.language.conditions import Condition, EntryConditions, Side
+from apps.engine.language.conditions import Condition, EntryConditions, LogicalOperator, Side
 from apps.engine.language.sides import (
     Check,
     Comparison,
@@ -28,6 +30,7 @@ from apps.engine.language.sides import (
     exit_check,
 )
 from apps.engine.language.strategy import Strategy
+from apps.engine.results.wire_records import Timestamp, wire_times
 from apps.engine.signals.blocks import batches_of
 from apps.engine.signals.columns import BatchColumns, ColumnCache
 from apps.engine.signals.required_inputs import lookback, required_inputs
@@ -43,44 +46,58 @@ _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday",
 _INFIX = {"add": " + ", "subtract": " - ", "multiply": " x ", "divide": " / "}
 
 
-class OperandValue(NamedTuple):
-    """A value that a check reads at the bar, and its value a bar before; None if unknown.
-
-    `candle_time` is the start of the candle that it reads of another symbol, if it reads one.
-    """
+class ExplainedOperand(TypedDict):
+    """A value that a condition reads."""
 
     name: str
-    value: float | None
-    before: float | None
-    candle_time: int | None = None
+    value: Annotated[
+        float | None, Field(description="The value at this candle; null if not known yet.")
+    ]
+    before: Annotated[float | None, Field(description="The value at the candle before.")]
+    candleTime: NotRequired[
+        Annotated[
+            Timestamp, Field(description="The start of the candle that it reads of another symbol.")
+        ]
+    ]
 
 
-class Finding(NamedTuple):
-    """A check at the bar: whether it holds there, and whether the candles confirm it.
-
-    A group has `parts`.
-    """
+class ExplainedCondition(TypedDict):
+    """A condition, or a group of conditions, with the values that it read."""
 
     text: str
-    holds: bool
-    confirmed: bool
-    operands: tuple[OperandValue, ...] = ()
-    parts: tuple[Finding, ...] = ()
+    holds: Annotated[bool, Field(description="Whether it is true at this candle.")]
+    confirmed: Annotated[
+        bool,
+        Field(
+            description="Whether it is true as long as confirmationCandles asks for; of exits as"
+            " `holds`."
+        ),
+    ]
+    operands: Annotated[list[ExplainedOperand], Field(description="The values that it compares.")]
+    parts: Annotated[list[ExplainedCondition], Field(description="The conditions of the group.")]
 
 
-class SideFound(NamedTuple):
-    """The checks for opening or closing a side; `signal` is their joint result.
+class ListedCondition(ExplainedCondition):
+    """A condition with its path in the algorithm."""
 
-    `findings` have the index of their condition in the step.
-    """
+    condition: Annotated[str, Field(description="Its path.")]
+
+
+class ExplainedStep(TypedDict):
+    """The conditions of entries, or of exits."""
+
+    logicalOperator: LogicalOperator
+    signal: Annotated[bool, Field(description="Whether the conditions together are true.")]
+    conditions: list[ListedCondition]
+
+
+class ExplainedSide(ExplainedStep):
+    """The conditions of entries on one side."""
 
     side: Side
-    operator: str
-    signal: bool
-    findings: tuple[tuple[int, Finding], ...]
 
 
-def sides_at(strategy: Strategy, symbol_series: SymbolSeries, bar: int) -> list[SideFound]:
+def sides_at(strategy: Strategy, symbol_series: SymbolSeries, bar: int) -> list[ExplainedSide]:
     """Return the checks of each traded side, at a bar of `symbol_series.used`."""
     return [
         entry_at(side, strategy, symbol_series, bar) for side in traded(strategy.entryConditions)
@@ -88,17 +105,17 @@ def sides_at(strategy: Strategy, symbol_series: SymbolSeries, bar: int) -> list[
 
 
 def signals_at(
-    sides: Sequence[SideFound], strategy: Strategy, symbol_series: SymbolSeries, bar: int
+    sides: Sequence[ExplainedSide], strategy: Strategy, symbol_series: SymbolSeries, bar: int
 ) -> list[Side]:
     """Return the signalled members of `sides_at`.
 
     If an opposite signal closes the only side, it is included when true.
     """
-    matches = [part.side for part in sides if part.signal]
+    matches = [part["side"] for part in sides if part["signal"]]
     closes_on_opposite = len(sides) == 1 and strategy.exits_on_opposite_signal
     if closes_on_opposite and matches:
         opposite = OPPOSITE[matches[0]]
-        if entry_at(opposite, strategy, symbol_series, bar).signal:
+        if entry_at(opposite, strategy, symbol_series, bar)["signal"]:
             return ["long", "short"]
     return matches
 
@@ -124,7 +141,9 @@ def ranges_known(strategy: Strategy, symbol_series: SymbolSeries, bar: int) -> b
     )
 
 
-def entry_at(side: Side, strategy: Strategy, symbol_series: SymbolSeries, bar: int) -> SideFound:
+def entry_at(
+    side: Side, strategy: Strategy, symbol_series: SymbolSeries, bar: int
+) -> ExplainedSide:
     """Return the checks for opening a side; for a side that is not traded, the checks of its
     opposite signal that closes.
     """
@@ -135,10 +154,12 @@ def entry_at(side: Side, strategy: Strategy, symbol_series: SymbolSeries, bar: i
 
     whole, parts = joined(entry.conditions), [joined((part,)) for part in entry.conditions]
     view = _view(strategy, symbol_series, bar, whole, max(entry.confirmationCandles, 1))
-    return _side_found(side, whole, parts, view)
+    return {"side": side, **_explained_step("entryConditions", whole, parts, view)}
 
 
-def exits_at(side: Side, strategy: Strategy, symbol_series: SymbolSeries, bar: int) -> SideFound:
+def exits_at(
+    side: Side, strategy: Strategy, symbol_series: SymbolSeries, bar: int
+) -> ExplainedStep:
     """Return the exit conditions for a position of a side; they need no confirmation."""
     entry, exits = strategy.entryConditions, strategy.exitConditions
 
@@ -146,7 +167,8 @@ def exits_at(side: Side, strategy: Strategy, symbol_series: SymbolSeries, bar: i
         return exit_check(side, exits.model_copy(update={"conditions": conditions}), entry)
 
     whole, parts = joined(exits.conditions), [joined((part,)) for part in exits.conditions]
-    return _side_found(side, whole, parts, _view(strategy, symbol_series, bar, whole, 1))
+    view = _view(strategy, symbol_series, bar, whole, 1)
+    return _explained_step("exitConditions", whole, parts, view)
 
 
 def opposite_at(
@@ -158,25 +180,26 @@ def opposite_at(
     """
     if not strategy.exits_on_opposite_signal:
         return None
-    if not entry_at(OPPOSITE[side], strategy, symbol_series, bar).signal:
+    if not entry_at(OPPOSITE[side], strategy, symbol_series, bar)["signal"]:
         return False
-    return not entry_at(side, strategy, symbol_series, bar).signal
+    return not entry_at(side, strategy, symbol_series, bar)["signal"]
 
 
-def _side_found(
-    side: Side, whole: GroupCheck, parts: Sequence[GroupCheck], view: _View
-) -> SideFound:
-    """Return the side's checks. `parts` are single conditions; one of the other side is empty."""
-    return SideFound(
-        side,
-        whole.operator,
-        view.is_confirmed(whole),
-        tuple(
-            (index, view.finding(check))
+def _explained_step(
+    step: str, whole: GroupCheck, parts: Sequence[GroupCheck], view: _View
+) -> ExplainedStep:
+    """Return the checks of a side. `parts` are single conditions; one of the other side is
+    empty.
+    """
+    return {
+        "logicalOperator": whole.operator,
+        "signal": view.is_confirmed(whole),
+        "conditions": [
+            {"condition": f"{step}.conditions[{index}]", **view.explained(check)}
             for index, part in enumerate(parts)
             for check in part.checks
-        ),
-    )
+        ],
+    }
 
 
 def _view(
@@ -204,35 +227,34 @@ class _View:
     def is_confirmed(self, check: Check) -> bool:
         return bool(confirmed(check, self._columns, self._candles)[-1])
 
-    def finding(self, check: Check) -> Finding:
+    def explained(self, check: Check) -> ExplainedCondition:
         parts: tuple[Check, ...] = ()
         if isinstance(check, GroupCheck):
             parts = check.checks
         elif isinstance(check, Within):
             parts = (check.check,)
-        return Finding(
-            text_of(check),
-            bool(confirmed(check, self._columns, 1)[-1]),
-            self.is_confirmed(check),
-            tuple(self._operand(value) for value in _values(check)),
-            tuple(self.finding(part) for part in parts),
-        )
+        return {
+            "text": text_of(check),
+            "holds": bool(confirmed(check, self._columns, 1)[-1]),
+            "confirmed": self.is_confirmed(check),
+            "operands": [self._operand(value) for value in _values(check)],
+            "parts": [self.explained(part) for part in parts],
+        }
 
-    def _operand(self, value: ComputedValue) -> OperandValue:
+    def _operand(self, value: ComputedValue) -> ExplainedOperand:
         before, now = self._columns.read(value)[-2:].tolist()
-        return OperandValue(
-            name_of(value), _if_known(now), _if_known(before), self._candle_time(value)
+        operand = ExplainedOperand(
+            name=name_of(value), value=if_known(now), before=if_known(before)
         )
+        if not isinstance(value, Calculation) and value.candles.symbol:
+            aligned = self._aligned[value.candles]
+            index = int(aligned.seen[self._bar]) - value.offset
+            if index >= 0:
+                operand["candleTime"] = wire_times(aligned.candles.time[[index]])[0]
+        return operand
 
-    def _candle_time(self, value: ComputedValue) -> int | None:
-        if isinstance(value, Calculation) or not value.candles.symbol:
-            return None
-        aligned = self._aligned[value.candles]
-        index = int(aligned.seen[self._bar]) - value.offset
-        return int(aligned.candles.time[index]) if index >= 0 else None
 
-
-def _if_known(value: float) -> float | None:
+def if_known(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 

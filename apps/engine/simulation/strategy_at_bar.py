@@ -3,16 +3,73 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated, NotRequired
 
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from apps.engine.candles.candles import TIMEFRAMES
 from apps.engine.kernel.records import Array
 from apps.engine.language.conditions import Side
 from apps.engine.language.strategy import Strategy
+from apps.engine.results.wire_records import Timestamp, wire_times
 from apps.engine.signals.ranking import RankedSymbol, Ranking
 from apps.engine.simulation import explain, trade_levels
-from apps.engine.simulation.explain import SideFound
+from apps.engine.simulation.explain import ExplainedSide, ExplainedStep
 from apps.engine.simulation.plan import Contract
 from apps.engine.simulation.timeline import SymbolSeries
-from apps.engine.simulation.trade_levels import Levels
+from apps.engine.simulation.trade_levels import ExitLevels
+
+
+class ExplainedCandle(TypedDict):
+    """The prices of a candle."""
+
+    time: Timestamp
+    open: float
+    high: float
+    low: float
+    close: float
+    volume: float
+
+
+class BarExplanation(TypedDict):
+    """The conditions of a strategy at a candle."""
+
+    symbol: str
+    timeframe: Annotated[str, Field(json_schema_extra={"enum": list(TIMEFRAMES)})]
+    candle: ExplainedCandle
+    confirmationCandles: int
+    sides: list[ExplainedSide]
+    ranking: NotRequired[
+        Annotated[
+            list[RankedSymbol],
+            Field(
+                description="The symbols of the candle's row by their places; empty where nothing"
+                " is ranked. Only for an algorithm with entryConditions.rank."
+            ),
+        ]
+    ]
+
+
+class PositionExplanation(ExplainedStep):
+    """The levels of a position at a candle, and the conditions of exits."""
+
+    levels: Annotated[
+        ExitLevels | None,
+        Field(
+            description="The levels for the candle's prices. A trailing stop replaces the stop once"
+            " it is tighter. The target does not apply in the candle that fills a limit or stop"
+            " order. Null if pyramiding may have added to the position, or if the candle of its"
+            " entry is not known."
+        ),
+    ]
+    oppositeSignal: Annotated[
+        bool | None,
+        Field(
+            description="Whether there is an opposite signal at the candle's close; null if it"
+            " closes nothing."
+        ),
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +83,7 @@ class StrategyAtBar:
     contract: Contract
     series: SymbolSeries
     bar: int
-    sides: list[SideFound]
+    sides: list[ExplainedSide]
     ranking: Ranking | None = None
 
     @classmethod
@@ -46,11 +103,6 @@ class StrategyAtBar:
     def time(self) -> int:
         """The start of the candle."""
         return int(self.series.used.time[self.bar])
-
-    @property
-    def ranked(self) -> list[RankedSymbol] | None:
-        """The symbols of the row by their places; None without a ranking."""
-        return None if self.ranking is None else self.ranking.row(self.time)
 
     @property
     def is_picked(self) -> bool:
@@ -81,18 +133,35 @@ class StrategyAtBar:
         """The sides whose fill in the next bar is at or beyond their levels (rule 3)."""
         return trade_levels.sides_beyond_levels(self.strategy, self.contract, self.series, self.bar)
 
-    def exits(self, side: Side) -> SideFound:
-        """Return the exit conditions for a position of a side; nothing confirms them."""
-        return explain.exits_at(side, self.strategy, self.series, self.bar)
+    def explain(self) -> BarExplanation:
+        """Return the candle with the conditions of entries and, if symbols are ranked, its row."""
+        used, bar = self.series.used, self.bar
+        explanation = BarExplanation(
+            symbol=self.series.symbol,
+            timeframe=self.strategy.basicInfo.timeframe,
+            candle=ExplainedCandle(
+                time=wire_times(used.time[[bar]])[0],
+                open=float(used.open[bar]),
+                high=float(used.high[bar]),
+                low=float(used.low[bar]),
+                close=float(used.close[bar]),
+                volume=float(used.volume[bar]),
+            ),
+            confirmationCandles=self.strategy.entryConditions.confirmationCandles,
+            sides=self.sides,
+        )
+        if self.ranking is not None:
+            explanation["ranking"] = self.ranking.row(self.time)
+        return explanation
 
-    def closes_on_opposite(self, side: Side) -> bool | None:
-        """Return whether an opposite signal closes a position; None where none ever does."""
-        return explain.opposite_at(side, self.strategy, self.series, self.bar)
-
-    def levels(self, trade: Array) -> Levels | None:
-        """Return the levels of a trade, a TRADE record, that was held in the bar.
-
-        None where the position may have been added to, and where the candle of its entry is not
-        there.
+    def explain_position(self, trade: Array) -> PositionExplanation:
+        """Return the levels and the conditions of exits of a trade, a TRADE record, that was held
+        in the bar.
         """
-        return trade_levels.levels_of(trade, self.strategy, self.contract, self.series, self.bar)
+        side: Side = "long" if trade["side"] > 0 else "short"
+        levels = trade_levels.levels_of(trade, self.strategy, self.contract, self.series, self.bar)
+        return {
+            "levels": None if levels is None else levels.to_wire(),
+            "oppositeSignal": explain.opposite_at(side, self.strategy, self.series, self.bar),
+            **explain.exits_at(side, self.strategy, self.series, self.bar),
+        }

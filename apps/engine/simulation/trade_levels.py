@@ -8,10 +8,12 @@ The kernel keeps levels only while it steps; no stored result has them. Both use
 from __future__ import annotations
 
 import math
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
+from typing_extensions import TypedDict
 
 from apps.engine.candles.candles import Candles, ist_day
 from apps.engine.kernel import prices
@@ -64,6 +66,17 @@ class HeldPosition(NamedTuple):
         return level
 
 
+_Level: TypeAlias = Annotated[float | None, Field(description="Rupees; null without one.")]
+
+
+class ExitLevels(TypedDict):
+    """The levels of a position for the prices of a candle."""
+
+    stopLoss: _Level
+    trailingStop: _Level
+    takeProfit: _Level
+
+
 class Levels(NamedTuple):
     """Levels in rupees; NaN if missing. `stop` is where a step has moved it. `trailed` replaces it
     once it is tighter.
@@ -72,6 +85,10 @@ class Levels(NamedTuple):
     stop: float
     trailed: float
     target: float
+
+    def to_wire(self) -> ExitLevels:
+        stop, trailed, target = (None if math.isnan(level) else level for level in self)
+        return ExitLevels(stopLoss=stop, trailingStop=trailed, takeProfit=target)
 
 
 def levels_of(

@@ -14,12 +14,11 @@ from typing_extensions import TypedDict
 
 from apps.engine.results.sharpe import DeflatedRatio
 from apps.engine.results.table import METRICS
-from apps.engine.results.wire_records import EquityPoint
+from apps.engine.results.wire_records import EquityPoint, Timestamp
 from apps.engine.studies.configs import PERCENTILES
 from apps.engine.units import Unit, rounded
 
 _Count: TypeAlias = Annotated[int, Field(ge=0)]
-_Time: TypeAlias = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 _Objective: TypeAlias = Annotated[str, Field(json_schema_extra={"enum": list(METRICS)})]
 _Parameters: TypeAlias = Annotated[dict[str, float], Field(description="Values by path.")]
 
@@ -65,13 +64,13 @@ class ShownPerformance(TypedDict):
     maxDrawdown: float | None
 
 
-_WindowStart = TypedDict("_WindowStart", {"from": _Time})
+_WindowStart = TypedDict("_WindowStart", {"from": Timestamp})
 
 
 class WindowResults(_WindowStart):
     """The result of the chosen set in the training or the test of a window."""
 
-    to: _Time
+    to: Timestamp
     objective: float | None
     performance: ShownPerformance
 

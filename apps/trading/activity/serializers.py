@@ -9,7 +9,7 @@ from rest_framework import serializers
 from rest_framework.serializers import BooleanField, CharField, FloatField, IntegerField
 
 from apps.algorithms.models import AlgorithmStatus
-from apps.algorithms.serializers import EXIT_REASON_HELP, STATUS_HELP
+from apps.algorithms.serializers import STATUS_HELP
 from apps.core.api.resources import (
     AnswerSerializer,
     ArrowRenderer,
@@ -23,7 +23,7 @@ from apps.core.api.resources import (
 )
 from apps.core.times import INDIA
 from apps.engine.candles import InvalidSymbol, Symbol
-from apps.engine.results import CHARGE_KINDS, EXIT_REASONS, Unit, round_for_wire
+from apps.engine.results import CHARGE_KINDS, EXIT_REASON_HELP, EXIT_REASONS, Unit, round_for_wire
 from apps.symbols.serializers import SYMBOL
 from apps.trading.models import Intent, OrderStatus, Position, Trade
 

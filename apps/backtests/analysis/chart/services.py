@@ -1,6 +1,6 @@
 """The candles of a backtest with its fills, reduced to what a chart can show."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, Final
@@ -74,7 +74,8 @@ def chart(
 def _fills(trades: Trades, symbols: Sequence[str], start: int, end: int) -> list[dict[str, Any]]:
     """Return the entries and exits from `start` to `end`, in the order of their times."""
     fills = []
-    for record, trade in zip(trades.records, trades.to_wire(symbols), strict=True):
+    closed: Sequence[Mapping[str, object]] = trades.to_wire(symbols)
+    for record, trade in zip(trades.records, closed, strict=True):
         sides = {"entry": "buy", "exit": "sell"}
         if trade["side"] == "short":
             sides = {"entry": "sell", "exit": "buy"}

@@ -3,29 +3,24 @@
 from typing import Any
 
 from rest_framework import serializers
-from rest_framework.serializers import BooleanField, CharField, IntegerField
+from rest_framework.serializers import CharField
 
 from apps.algorithms.serializers import (
     EXPLAINED_SIDES,
     HELD,
     OUTCOME_MESSAGES,
     POSITION_MESSAGES,
-    RANKING_HELP,
-    ConditionsSerializer,
-    ExitLevelsSerializer,
-    ExplainedCandleSerializer,
-    ExplainedSideSerializer,
-    RankedSymbolSerializer,
-    render_conditions,
-    render_levels,
-    render_ranking,
-    render_sides,
 )
 from apps.backtests.analysis.explanation.services import ExplainedPosition, Explanation
 from apps.backtests.serializers import BacktestSymbolField, RangeEndField, TradeSerializer
-from apps.core.api.resources import ChoiceField, DocumentSerializer, StrictSerializer, example
-from apps.engine import OUTCOMES
-from apps.engine.candles import TIMEFRAMES
+from apps.core.api.resources import (
+    ChoiceField,
+    DocumentSerializer,
+    RecordSerializer,
+    StrictSerializer,
+    example,
+)
+from apps.engine import OUTCOMES, BarExplanation, PositionExplanation
 from apps.engine.results import REJECTIONS, round_for_wire
 
 
@@ -54,39 +49,23 @@ class ExplainedEntrySerializer(DocumentSerializer):
     )
 
 
-class ExplainedPositionSerializer(ConditionsSerializer):
+class ExplainedPositionSerializer(RecordSerializer):
     """A position that was open in the candle, with the conditions of exits."""
 
+    record = PositionExplanation
     reason = ChoiceField(
         choices=list(POSITION_MESSAGES),
         help_text="`held`, or the reason why it was closed in this candle.",
     )
     message = CharField()
     trade = TradeSerializer()
-    levels = ExitLevelsSerializer(
-        allow_null=True,
-        help_text="The levels for the candle's prices. A trailing stop replaces the stop once it is"
-        " tighter. The target does not apply in the candle that fills a limit or stop order. Null"
-        " if pyramiding may have added to the position.",
-    )
-    oppositeSignal = BooleanField(
-        allow_null=True,
-        help_text=(
-            "Whether there is an opposite signal at the candle's close; null if it closes nothing."
-        ),
-    )
 
 
 @example
-class ExplanationSerializer(DocumentSerializer):
+class ExplanationSerializer(RecordSerializer):
     """A candle, explained."""
 
-    symbol = CharField()
-    timeframe = ChoiceField(choices=TIMEFRAMES)
-    candle = ExplainedCandleSerializer()
-    confirmationCandles = IntegerField()
-    sides = ExplainedSideSerializer(many=True)
-    ranking = RankedSymbolSerializer(many=True, required=False, help_text=RANKING_HELP)
+    record = BarExplanation
     entry = ExplainedEntrySerializer()
     positions = ExplainedPositionSerializer(
         many=True, help_text="Positions open in the candle, including one closed at its open."
@@ -95,12 +74,7 @@ class ExplanationSerializer(DocumentSerializer):
     def to_representation(self, instance: Explanation) -> dict[str, Any]:
         outcome = instance.outcome
         explanation = {
-            "symbol": instance.symbol,
-            "timeframe": instance.strategy.basicInfo.timeframe,
-            "candle": instance.candle,
-            "confirmationCandles": instance.strategy.entryConditions.confirmationCandles,
-            "sides": render_sides(instance.sides),
-            **render_ranking(instance.ranked),
+            **instance.bar,
             "entry": {
                 "reason": outcome.reason,
                 "message": OUTCOME_MESSAGES[outcome.reason],
@@ -114,12 +88,10 @@ class ExplanationSerializer(DocumentSerializer):
 
 
 def _position(position: ExplainedPosition) -> dict[str, object]:
-    reason = str(position.trade["exitReason"]) if position.has_ended else HELD
+    reason = position.trade["exitReason"] if position.has_ended else HELD
     return {
         "reason": reason,
         "message": POSITION_MESSAGES[reason],
         "trade": position.trade,
-        "levels": render_levels(position.levels),
-        "oppositeSignal": position.opposite_signal,
-        **render_conditions(position.conditions, "exitConditions"),
+        **position.explanation,
     }

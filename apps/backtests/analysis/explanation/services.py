@@ -15,10 +15,9 @@ from apps.backtests.running.results import Trades
 from apps.core.errors import Code, ServiceError
 from apps.core.times import day_in_india, moment, wire_time
 from apps.engine import (
+    BarExplanation,
     EngineError,
-    Levels,
-    RankedSymbol,
-    SideFound,
+    PositionExplanation,
     SimulationInput,
     StoredResult,
     StrategyAtBar,
@@ -26,7 +25,8 @@ from apps.engine import (
     Verdict,
 )
 from apps.engine.candles import TIMEFRAMES
-from apps.engine.language import Side, Strategy, parse
+from apps.engine.language import Strategy, parse
+from apps.engine.results import ClosedTrade
 from apps.market.services import market_rules_of
 
 # The other kinds try many configurations, so their trades do not come from one.
@@ -56,31 +56,20 @@ class HistoryGone(ServiceError):
 
 @dataclass(frozen=True, slots=True)
 class ExplainedPosition:
-    """A position that was open in the candle.
+    """A position that was open in the candle; `has_ended` is True if it ended there."""
 
-    `trade` is in wire form, and `has_ended` is True if it ended in the candle. `levels` are its
-    exit levels, None if unknown. `conditions` are the exit conditions at the candle's close;
-    `opposite_signal` is None if such a signal closes no position.
-    """
-
-    trade: dict[str, object]
+    trade: ClosedTrade
     has_ended: bool
-    levels: Levels | None
-    conditions: SideFound
-    opposite_signal: bool | None
+    explanation: PositionExplanation
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The explanation of a candle; `trade` is the trade of `outcome`, with prices in rupees."""
+    """The explanation of a candle; `trade` is the trade of `outcome`."""
 
-    symbol: str
-    strategy: Strategy
-    candle: dict[str, object]
-    sides: list[SideFound]
-    ranked: list[RankedSymbol] | None
+    bar: BarExplanation
     outcome: Verdict
-    trade: dict[str, object] | None
+    trade: ClosedTrade | None
     positions: list[ExplainedPosition]
 
 
@@ -132,16 +121,7 @@ def explain_backtest(*, owner: User, backtest_id: str, symbol: str, at: int) -> 
     except EngineError as refusal:
         raise HistoryGone(reason=str(refusal)) from refusal
     trade = None if outcome.trade is None else _trade_to_wire(trades, outcome.trade, backtest)
-    return Explanation(
-        symbol,
-        candle.at_bar.strategy,
-        _prices(candle),
-        candle.at_bar.sides,
-        candle.at_bar.ranked,
-        outcome,
-        trade,
-        positions,
-    )
+    return Explanation(candle.at_bar.explain(), outcome, trade, positions)
 
 
 def _read_candle(backtest: Backtest, symbol: str, at: int) -> _Candle:
@@ -188,13 +168,10 @@ def _candle_index(series: SymbolSeries, strategy: Strategy, at: int) -> int:
 
 def _explain_position(candle: _Candle, trades: Trades, index: int) -> ExplainedPosition:
     record = trades.records[index]
-    side: Side = "long" if record["side"] > 0 else "short"
     return ExplainedPosition(
         trade=_trade_to_wire(trades, index, candle.backtest),
         has_ended=bool(record["exit_time"] == candle.time),
-        levels=candle.at_bar.levels(record),
-        conditions=candle.at_bar.exits(side),
-        opposite_signal=candle.at_bar.closes_on_opposite(side),
+        explanation=candle.at_bar.explain_position(record),
     )
 
 
@@ -203,12 +180,5 @@ def _rejected_signals(backtest: Backtest) -> dict[str, int]:
     return counts
 
 
-def _prices(candle: _Candle) -> dict[str, object]:
-    bar = candle.series.candles.slice(candle.number, candle.number + 1)
-    names = ("open", "high", "low", "close", "volume")
-    prices = {name: float(getattr(bar, name)[0]) for name in names}
-    return {"time": wire_time(moment(candle.time)), **prices}
-
-
-def _trade_to_wire(trades: Trades, index: int, backtest: Backtest) -> dict[str, object]:
+def _trade_to_wire(trades: Trades, index: int, backtest: Backtest) -> ClosedTrade:
     return trades.select(slice(index, index + 1)).to_wire(backtest.symbols)[0]

@@ -34,7 +34,14 @@ from apps.core.api.resources.pagination import (
     ordering,
     page_with,
 )
-from apps.core.api.resources.records import RecordField, Schema, plain_schema, ref, schemas_of
+from apps.core.api.resources.records import (
+    RecordField,
+    RecordSerializer,
+    Schema,
+    plain_schema,
+    ref,
+    schemas_of,
+)
 from apps.core.api.resources.schema import (
     ACCOUNT,
     ETAG,
@@ -132,6 +139,7 @@ __all__ = [
     "QueryDecimalField",
     "QueryIntegerField",
     "RecordField",
+    "RecordSerializer",
     "Schema",
     "SecretField",
     "StrictSerializer",

@@ -112,7 +112,7 @@ def ordering(query: Mapping[str, str], columns: Mapping[str, str]) -> tuple[str,
     return sign + columns[query["sort"]], sign + "id"
 
 
-def page_with(data: Sequence[dict[str, object]], page: Page, *, total: int) -> dict[str, object]:
+def page_with(data: Sequence[Mapping[str, object]], page: Page, *, total: int) -> dict[str, object]:
     """Return the answer of a page. `data` is already cut to the page; `total` counts all items."""
     pages = -(-total // page.limit)
     pagination = {"page": page.number, "limit": page.limit, "total": total, "totalPages": pages}

@@ -1,7 +1,7 @@
 """Fields of typed records, which lend the document their JSON schema."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from drf_spectacular.extensions import OpenApiSerializerFieldExtension
 from drf_spectacular.openapi import AutoSchema
@@ -9,7 +9,7 @@ from drf_spectacular.plumbing import ResolvedComponent
 from drf_spectacular.utils import Direction
 from pydantic import TypeAdapter
 
-from apps.core.api.resources.serializers import ObjectField
+from apps.core.api.resources.serializers import DocumentSerializer, ObjectField
 
 Schema = dict[str, Any]  # a JSON Schema of draft 2020-12, or another object of the document
 
@@ -28,6 +28,15 @@ class RecordField(ObjectField):
         self.many = many
 
 
+class RecordSerializer(DocumentSerializer):
+    """The base of answers with the fields of a typed record, and more of their own."""
+
+    record: ClassVar[type[Any]]
+
+    def to_representation(self, instance: Any) -> dict[str, Any]:
+        return dict(instance)
+
+
 class RecordSchema(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-call]
     """References to the components of a field's types."""
 
@@ -36,12 +45,17 @@ class RecordSchema(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-
 
     def map_serializer_field(self, auto_schema: AutoSchema, direction: Direction) -> Schema:
         field: RecordField = self.target
-        for name, schema in schemas_of(field.kinds).items():
-            component = ResolvedComponent(name, ResolvedComponent.SCHEMA, schema, name)  # type: ignore[no-untyped-call]
-            auto_schema.registry.register_on_missing(component)
+        register_components(auto_schema, schemas_of(field.kinds))
         kinds = [ref(kind.__name__) for kind in field.kinds]
         record: Schema = kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
         return {"type": "array", "items": record} if field.many else record
+
+
+def register_components(auto_schema: AutoSchema, schemas: dict[str, Schema]) -> None:
+    """Add components to the document that a schema is written into."""
+    for name, schema in schemas.items():
+        component = ResolvedComponent(name, ResolvedComponent.SCHEMA, schema, name)  # type: ignore[no-untyped-call]
+        auto_schema.registry.register_on_missing(component)
 
 
 def ref(name: str) -> Schema:
@@ -60,12 +74,15 @@ def schemas_of(kinds: Sequence[type[Any]]) -> dict[str, Schema]:
 
 
 def plain_schema(schema: Any) -> Any:
-    """Return a JSON Schema without Pydantic's additions: titles, and null for absent values."""
+    """Return a JSON Schema without Pydantic's titles and nulls for absent values. Numbers are
+    doubles.
+    """
     if isinstance(schema, list):
         return [plain_schema(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    return {
+    form = {"format": "double"} if schema.get("type") == "number" else {}
+    return form | {
         name: plain_schema(value)
         for name, value in schema.items()
         if not (name == "title" and isinstance(value, str)) and (name, value) != ("default", None)

@@ -31,7 +31,13 @@ from rest_framework import serializers
 
 from apps.core.api.exceptions import OWN_STATUS, STATUS
 from apps.core.api.resources.idempotency import HEADER, REPLAYED
-from apps.core.api.resources.records import Schema, ref
+from apps.core.api.resources.records import (
+    RecordSerializer,
+    Schema,
+    ref,
+    register_components,
+    schemas_of,
+)
 from apps.core.api.resources.serializers import (
     ChoiceSetField,
     IdTextField,
@@ -532,6 +538,25 @@ class StrictSerializerSchema(OpenApiSerializerExtension):  # type: ignore[no-unt
         if serializer.refuses_unknown:
             schema["additionalProperties"] = False
         return schema
+
+
+class RecordSerializerSchema(StrictSerializerSchema):  # type: ignore[no-untyped-call]
+    """The fields of the record of an answer, and its own."""
+
+    target_class = RecordSerializer
+    priority = 1
+
+    def map_serializer(self, auto_schema: AutoSchema, direction: Direction) -> Schema:
+        own, record = super().map_serializer(auto_schema, direction), self.target.record
+        schemas = schemas_of([record])
+        schema = schemas.pop(record.__name__)
+        register_components(auto_schema, schemas)
+        return {
+            **schema,
+            **own,
+            "properties": {**schema["properties"], **own.get("properties", {})},
+            "required": [*schema["required"], *own["required"]],
+        }
 
 
 def _read_only(serializer: StrictSerializer) -> list[str]:

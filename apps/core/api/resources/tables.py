@@ -38,7 +38,7 @@ _TYPES_OF_RECORDS: Final[Mapping[str, pa.DataType]] = {
     "date": pa.date32(),
     "boolean": pa.bool_(),
     "integer": pa.int64(),
-    "number": pa.float64(),
+    "double": pa.float64(),
 }
 
 
@@ -158,7 +158,8 @@ def _type_of(field: serializers.Field[Any, Any, Any, Any]) -> pa.DataType:
 
 
 def _type_of_column(column: Mapping[str, Any]) -> pa.DataType:
-    kind = column.get("format") or column["type"]
+    value = column.get("anyOf", [column])[0]  # of a column with nulls
+    kind = value.get("format") or value["type"]
     return _TYPES_OF_RECORDS.get(kind, pa.string())
 
 

@@ -3,34 +3,24 @@
 from typing import Any, Final
 
 from drf_spectacular.utils import extend_schema_field
-from rest_framework.serializers import BooleanField, CharField, IntegerField
+from rest_framework.serializers import CharField
 
 from apps.algorithms.serializers import (
     EXPLAINED_SIDES,
     HELD,
     OUTCOME_MESSAGES,
     POSITION_MESSAGES,
-    RANKING_HELP,
-    ConditionsSerializer,
-    ExitLevelsSerializer,
-    ExplainedCandleSerializer,
-    ExplainedSideSerializer,
-    RankedSymbolSerializer,
-    render_conditions,
-    render_levels,
-    render_ranking,
-    render_sides,
 )
 from apps.core.api.resources import (
     ChoiceField,
     DocumentSerializer,
     IdTextField,
+    RecordSerializer,
     StrictSerializer,
     TextField,
     example,
 )
-from apps.core.times import moment, wire_time
-from apps.engine.candles import TIMEFRAMES
+from apps.engine import BarExplanation, PositionExplanation
 from apps.engine.results import round_for_wire
 from apps.market.serializers import RANGE_END
 from apps.trading.activity.run_explanation.services import (
@@ -85,9 +75,10 @@ class ExplainedRunEntrySerializer(DocumentSerializer):
     order = OrderSerializer(allow_null=True, help_text="The order for the signal.")
 
 
-class ExplainedRunPositionSerializer(ConditionsSerializer):
+class ExplainedRunPositionSerializer(RecordSerializer):
     """A position that was open in the candle, with the conditions of exits."""
 
+    record = PositionExplanation
     reason = ChoiceField(
         choices=list(POSITION_MESSAGES),
         help_text="`held`, or the reason why it was closed in this candle.",
@@ -95,54 +86,24 @@ class ExplainedRunPositionSerializer(ConditionsSerializer):
     message = CharField()
     position = PositionSerializer(help_text="The position now, or at its close.")
     trade = ExecutedTradeSerializer(allow_null=True, help_text="Null unless it ended here.")
-    levels = ExitLevelsSerializer(
-        allow_null=True,
-        help_text=(
-            "The levels as in the explanation of a backtest. Null if pyramiding may have"
-            " added to the position, or it was opened long before."
-        ),
-    )
-    oppositeSignal = BooleanField(
-        allow_null=True,
-        help_text=(
-            "Whether there is an opposite signal at the candle's close; null if it closes nothing."
-        ),
-    )
 
 
 @example
-class RunExplanationSerializer(DocumentSerializer):
-    """A candle of a run on paper, explained."""
+class RunExplanationSerializer(RecordSerializer):
+    """A candle of a run on paper, explained, as the run used it."""
 
+    record = BarExplanation
     runId = IdTextField()
-    symbol = CharField()
-    timeframe = ChoiceField(choices=TIMEFRAMES)
-    candle = ExplainedCandleSerializer(help_text="The candle as the run used it.")
-    confirmationCandles = IntegerField()
-    sides = ExplainedSideSerializer(many=True)
-    ranking = RankedSymbolSerializer(many=True, required=False, help_text=RANKING_HELP)
     entry = ExplainedRunEntrySerializer()
     positions = ExplainedRunPositionSerializer(
         many=True, help_text="Positions open in the candle, including one closed at its open."
     )
 
     def to_representation(self, instance: RunExplanation) -> dict[str, Any]:
-        entry, strategy, candle = instance.entry, instance.strategy, instance.candle
-        names = ("open", "high", "low", "close", "volume")
-        seen = {
-            "candle": {
-                "time": wire_time(moment(int(candle.time[0]))),
-                **{name: float(getattr(candle, name)[0]) for name in names},
-            },
-            "confirmationCandles": strategy.entryConditions.confirmationCandles,
-            "sides": render_sides(instance.sides),
-            **render_ranking(instance.ranked),
-        }
+        entry = instance.entry
         return {
             "runId": instance.run.pk,
-            "symbol": instance.symbol,
-            "timeframe": strategy.basicInfo.timeframe,
-            **round_for_wire(seen),
+            **round_for_wire(instance.bar),
             "entry": {
                 "reason": entry.reason,
                 "message": _MESSAGES.get(entry.reason, "The signal was not followed."),
@@ -160,11 +121,5 @@ def _position(held: HeldInCandle) -> dict[str, object]:
         "message": POSITION_MESSAGES[reason],
         "position": PositionSerializer.render(held.position),
         "trade": held.trade and ExecutedTradeSerializer.render(held.trade),
-        **round_for_wire(
-            {
-                "levels": render_levels(held.levels),
-                "oppositeSignal": held.opposite_signal,
-                **render_conditions(held.conditions, "exitConditions"),
-            }
-        ),
+        **round_for_wire(held.explanation),
     }

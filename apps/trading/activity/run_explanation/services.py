@@ -13,15 +13,13 @@ from apps.algorithms import services as algorithms
 from apps.core.errors import Code, Fault, InvalidInput, ServiceError
 from apps.core.times import day_in_india, moment
 from apps.engine import (
+    BarExplanation,
     EngineError,
-    Levels,
-    RankedSymbol,
-    SideFound,
+    PositionExplanation,
     StrategyAtBar,
     SymbolSeries,
 )
-from apps.engine.candles import Candles
-from apps.engine.language import Side, Strategy, parse
+from apps.engine.language import Side, parse
 from apps.engine.live import BarSnapshot, SignalEvaluator
 from apps.engine.results import TRADE
 from apps.market.rulebook import calendars_of
@@ -82,27 +80,17 @@ class EntryOutcome:
 
 @dataclass(frozen=True, slots=True)
 class HeldInCandle:
-    """A position that was open in the candle.
-
-    `trade` is None unless it ended there; `levels` are None if unknown. `conditions` are the exit
-    conditions at the close.
-    """
+    """A position that was open in the candle; `trade` is None unless it ended there."""
 
     position: Position
     trade: Trade | None
-    levels: Levels | None
-    conditions: SideFound
-    opposite_signal: bool | None
+    explanation: PositionExplanation
 
 
 @dataclass(frozen=True, slots=True)
 class RunExplanation:
     run: Run
-    symbol: str
-    strategy: Strategy
-    candle: Candles
-    sides: list[SideFound]
-    ranked: list[RankedSymbol] | None
+    bar: BarExplanation
     entry: EntryOutcome
     positions: list[HeldInCandle]
 
@@ -141,11 +129,7 @@ def explain_run(*, owner: User, algorithm_id: str, symbol: str, at: int) -> RunE
         raise CannotBeExplained(reason=str(refusal)) from refusal
     return RunExplanation(
         run=candle.run,
-        symbol=symbol,
-        strategy=candle.at_bar.strategy,
-        candle=candle.series.candles,
-        sides=candle.at_bar.sides,
-        ranked=candle.at_bar.ranked,
+        bar=candle.at_bar.explain(),
         entry=_entry_outcome(candle, signals, positions, known=known),
         positions=positions,
     )
@@ -266,11 +250,10 @@ def _positions_in(candle: _SeenCandle) -> list[Position]:
 
 
 def _explain_position(candle: _SeenCandle, position: Position) -> HeldInCandle:
-    side: Side = "long" if position.quantity > 0 else "short"
     entered = np.zeros(1, TRADE)[0]
     entered["entry_time"] = int(position.opened_at.timestamp())
     entered["entry_price"] = float(position.entry_price)
-    entered["side"] = 1 if side == "long" else -1
+    entered["side"] = 1 if position.quantity > 0 else -1
     trade = Trade.objects.filter(
         run=candle.run,
         symbol=position.symbol,
@@ -280,7 +263,5 @@ def _explain_position(candle: _SeenCandle, position: Position) -> HeldInCandle:
     return HeldInCandle(
         position=position,
         trade=trade,
-        levels=candle.at_bar.levels(entered),
-        conditions=candle.at_bar.exits(side),
-        opposite_signal=candle.at_bar.closes_on_opposite(side),
+        explanation=candle.at_bar.explain_position(entered),
     )
