@@ -362,7 +362,7 @@ def test_a_mail_to_an_unverified_address_has_no_text_that_a_user_chose(
     for sent in mail.outbox:
         assert isinstance(sent, EmailMultiAlternatives)
         for form in (str(sent.body), str(sent.alternatives[0][0])):
-            assert "buy" not in form.lower()
+            assert "buy" not in re.sub(r"http[^\s\"<]+", "", form).lower()  # links are random
             assert "Hello," in form
 
 
