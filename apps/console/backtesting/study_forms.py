@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Any, Final
 
 from apps.algorithms.services import STEPS, Configuration
@@ -12,7 +13,8 @@ from apps.backtests.services import STUDY_FIELDS
 from apps.console.describing.algorithms import STEPS_FORM
 from apps.console.schema_forms import FormNode, Option, Roots, form_of, read_form
 from apps.core.api.resources import ref
-from apps.engine.studies import why_not_tried
+from apps.engine.language import read_strategy
+from apps.engine.studies import applied, why_not_tried
 
 # The approximate number of steps from the first proposed value to the last.
 _STEPS: Final = 6
@@ -28,13 +30,16 @@ class StepNumber:
     label: str
     value: float
     node: FormNode
+    steps: Configuration
 
     @property
     def step(self) -> str:
         return self.path.partition(".")[0]
 
     def proposal(self) -> dict[str, Any]:
-        """Return a parameter around the value, from about half to about twice of it."""
+        """Return a parameter around the value, from about half to about twice of it, as far as the
+        rest of the algorithm allows it.
+        """
         first, last = sorted((self.value / 2, self.value * 2)) if self.value else (0.0, _STEPS)
         if self.node.minimum is not None:
             first = max(first, self.node.minimum)
@@ -43,10 +48,17 @@ class StepNumber:
         step = _round_down((last - first) / _STEPS)
         if self.node.is_whole:
             step = max(step, 1)
-        before = math.floor((self.value - first) / step + 1e-9)
-        after = math.floor((last - self.value) / step + 1e-9)
+        before = self._count_valid(-step, (self.value - first) / step)
+        after = self._count_valid(step, (last - self.value) / step)
         values = {"from": self.value - before * step, "to": self.value + after * step, "step": step}
         return {"path": self.path} | {name: _plain(value) for name, value in values.items()}
+
+    def _count_valid(self, step: float, most: float) -> int:
+        """Return the number of steps from the value, up to `most`, that leave a valid algorithm."""
+        numbers = range(1, math.floor(most + 1e-9) + 1)
+        values = (_plain(self.value + number * step) for number in numbers)
+        changed = (applied(self.steps, {self.path: value}) for value in values)
+        return sum(1 for _ in takewhile(lambda steps: not read_strategy(steps).errors, changed))
 
 
 def _round_down(value: float) -> float:
@@ -65,7 +77,7 @@ def numbers_of(steps: Configuration) -> list[StepNumber]:
     numbers = [
         number
         for root in form_of(steps, STEPS_FORM)
-        for number in _numbers(root, ())
+        for number in _numbers(root, (), steps)
         if not why_not_tried(steps, number.path)
     ]
     steps_in_order = [*_FIRST_STEPS, *(step for step in STEPS if step not in _FIRST_STEPS)]
@@ -77,18 +89,18 @@ def numbers_of(steps: Configuration) -> list[StepNumber]:
     return sorted(numbers, key=rank)
 
 
-def _numbers(node: FormNode, names: Sequence[str]) -> Iterator[StepNumber]:
+def _numbers(node: FormNode, names: Sequence[str], steps: Configuration) -> Iterator[StepNumber]:
     """Return the numbers below a part of the form, named by the parts on the way to it."""
     if node.kind == "number":
         value = node.default if node.value is None else node.value
         if isinstance(value, int | float):
             label = " · ".join([*names, node.label])
-            yield StepNumber(node.path, f"{label}: {value:g}", value, node)
+            yield StepNumber(node.path, f"{label}: {value:g}", value, node, steps)
         return
     is_step = "." not in node.path
     for child in node.children:
         below = [] if is_step else [*names, _name(node)] if node.kind == "object" else names
-        yield from _numbers(child, below)
+        yield from _numbers(child, below, steps)
 
 
 def _name(node: FormNode) -> str:
