@@ -79,8 +79,8 @@ def test_the_reference_agrees_over_whole_files(market_data: Path, name: str) -> 
 def test_templates_and_random_strategies_are_the_same_row_by_row(
     market_data: Path, name: str
 ) -> None:
-    """They are every template that trades on such candles, and 25 random strategies on
-    each file.
+    """They are every template of one symbol that trades on such candles, and 25 random strategies
+    on each file.
     """
     loaded, traded = ImportedSeries(market_data / name), 0
     for steps in all_steps(loaded.symbol, loaded.timeframe):
@@ -132,11 +132,12 @@ def outcome_of(
 
 
 def all_steps(symbol: str, timeframe: str) -> Iterator[Steps]:
-    """Yield the templates of intraday or daily candles, and random strategies."""
+    """Yield the templates of intraday or daily candles of one symbol, and random strategies."""
     of_symbol = {"symbols": [symbol], "timeframe": timeframe}
     for template in BUILT_IN_TEMPLATES:
         basic = template.steps["basicInfo"]
-        if (basic["timeframe"] == "1d") == (timeframe == "1d"):
+        is_alone = len(basic["symbols"]) == 1 and not parse(template.steps).read_symbols
+        if is_alone and (basic["timeframe"] == "1d") == (timeframe == "1d"):
             yield {**template.steps, "basicInfo": {**basic, **of_symbol}}
     rng = np.random.default_rng(len(symbol) + len(timeframe))
     for trail, _ in zip(cycle(TRAILS), range(25), strict=False):

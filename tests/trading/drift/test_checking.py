@@ -274,18 +274,25 @@ def drawn_to_renew(rng: random.Random, timeframe: str) -> dict[str, Any]:
     if rng.random() < 0.2:
         pyramiding["distance"] = {"direction": "favour", "type": "percentage", "percentage": 0.2}
     steps = [{"at": {"type": "percentage", "percentage": 0.3}, "close": 50, "moveStop": "entry"}]
+    symbols = rng.choice([SYMBOLS, SYMBOLS[:1], SYMBOLS[1:]])
+    side = rng.choice(["long", "short", "both"])
+    ranks = len(symbols) > 1 and side != "both"
+    every = rng.choice(["candle", "week"] if timeframe == "1d" else ["candle"])
+    rank = {"by": {"type": "ROC", "period": 2}, "top": 1, "every": every}
     return crossing_steps(
-        rng.choice([SYMBOLS, SYMBOLS[:1], SYMBOLS[1:]]),
+        symbols,
         timeframe,
         positionSizing={"method": "fixed_quantity", "quantity": 7, "pyramiding": pyramiding},
         entryConditions={
-            "positionType": rng.choice(["long", "short", "both"]),
+            "positionType": side,
             "logicalOperator": rng.choice(["AND", "OR"]),
             "conditions": conditions,
+            **({"rank": rank} if ranks else {}),
         },
         exitConditions={
             "stopLoss": {"type": "percentage", "percentage": rng.choice([1, 3, 12])},
             **({"steps": steps} if rng.random() < 0.3 else {}),
+            **({"onRank": rng.choice(["hold", "leave"])} if ranks else {}),
             "maxHoldingCandles": rng.randint(1, 6),
             "exitOnOppositeSignal": rng.random() < 0.5,
         },

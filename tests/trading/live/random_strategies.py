@@ -35,16 +35,21 @@ def random_steps(rng: random.Random, symbols: Sequence[str], timeframe: str) -> 
     }
     if settings["orderType"] == "market":
         del settings["limitOffset"]
+    entry = {
+        "positionType": rng.choice(["long", "short", "both", "both"]),
+        "logicalOperator": joined,
+        "confirmationCandles": rng.choice([1, 1, 1, 2]),
+        "conditions": conditions,
+    }
+    exits = _exits(rng, timeframe)
+    if len(symbols) > 1 and entry["positionType"] != "both" and rng.random() < 0.7:
+        entry["rank"] = _rank(rng)
+        exits["onRank"] = rng.choice(["hold", "leave"])
     return {
         "basicInfo": {"strategyType": "momentum", "timeframe": timeframe, "symbols": list(symbols)},
         "positionSizing": _sizing(rng),
-        "entryConditions": {
-            "positionType": rng.choice(["long", "short", "both", "both"]),
-            "logicalOperator": joined,
-            "confirmationCandles": rng.choice([1, 1, 1, 2]),
-            "conditions": conditions,
-        },
-        "exitConditions": _exits(rng, timeframe),
+        "entryConditions": entry,
+        "exitConditions": exits,
         "riskParameters": {
             "maxPositionSize": rng.choice([40_000, 250_000]),
             "maxDailyLoss": rng.choice([400, 2_500, 100_000]),
@@ -53,6 +58,21 @@ def random_steps(rng: random.Random, symbols: Sequence[str], timeframe: str) -> 
         },
         "executionSettings": settings,
     }
+
+
+def _rank(rng: random.Random) -> dict[str, Any]:
+    by = rng.choice(
+        [
+            {"type": "ROC", "period": rng.randint(2, 20)},
+            {"type": "RSI", "period": 5},
+            {
+                "type": "CALC",
+                "operator": "divide",
+                "operands": [{"type": "ATR"}, {"type": "PRICE"}],
+            },
+        ]
+    )
+    return {"by": by, "order": rng.choice(["highest", "lowest"]), "top": 1, "every": "candle"}
 
 
 def _limits(rng: random.Random) -> dict[str, Any]:
