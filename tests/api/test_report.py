@@ -197,7 +197,7 @@ def test_the_report_of_a_study_without_a_stored_chart_has_its_text(
     run_queued()
     BacktestResult.objects.filter(pk=backtest.pk).update(study_chart=None)
     text = api(alice).get(path(backtest)).content.decode()
-    assert "the best of 3 sets has" in text
+    assert "of the best of 3 sets, in-sample" in text
     assert '<div class="plot"' not in text
 
 

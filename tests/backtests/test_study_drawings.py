@@ -46,7 +46,7 @@ def search(**chart: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 def test_a_heat_map_labels_its_cells(further: str, sentence: str) -> None:
     lead = parameters_drawing(*search(further=further))
     assert sentence in lead.caption
-    assert "In-sample: the best of 8 sets has Sharpe ratio 1.50" in lead.sentence
+    assert "Sharpe ratio of the best of 8 sets, in-sample: 1.50." in lead.sentence
     assert "plateau has 2 of 3 cells" in lead.sentence
     assert lead.drawing is not None
     titles = [shape.title for shape in lead.drawing.shapes if shape.title]
@@ -78,13 +78,13 @@ def test_windows_are_measured_by_the_calendar_day() -> None:
     missing = {"inSample": {**span, "objective": None}, "outOfSample": {**span, "objective": 9.0}}
     lead = windows_drawing({"objective": "netProfit", "windows": [window, missing]})
     assert lead.sentence == (
-        "Out-of-sample, Net profit a day averages \N{MINUS SIGN}₹5; in-sample it was ₹100."
+        "Net profit a day averages \N{MINUS SIGN}₹5 out-of-sample, and ₹100 in-sample."
         " 0 of 1 test windows are above 0."
     )
     assert lead.drawing is not None
     empty = windows_drawing({"objective": "netProfit", "windows": [missing]})
     assert empty.drawing is None
-    assert "Windows are too short for" in empty.sentence
+    assert "needs longer test windows" in empty.sentence
 
 
 def test_paths_of_an_older_study_have_no_drawing() -> None:
@@ -93,6 +93,7 @@ def test_paths_of_an_older_study_have_no_drawing() -> None:
         "maxDrawdown": {"p50": 1.4, "p95": 2.5},
         "riskOfRuin": 0.0,
         "finalEquity": None,
+        "asTraded": {"finalEquity": 1e6, "maxDrawdown": 1.2},
     }
     lead = paths_drawing(findings, None)
     assert lead.drawing is None

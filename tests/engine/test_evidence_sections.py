@@ -221,4 +221,4 @@ def test_grades_and_shares() -> None:
     grades = [graded(value, 0.95, 0.5) for value in (0.95, 0.94, 0.5, 0.49, None)]
     assert grades == [PASS, DOUBT, DOUBT, FAIL, UNKNOWN]
     shares = [percent_text(share) for share in (0, 0.0001, 0.5, 0.9999, 1)]
-    assert shares == ["0.0%", "less than 0.1%", "50.0%", "more than 99.9%", "100.0%"]
+    assert shares == ["0.0%", "under 0.1%", "50.0%", "over 99.9%", "100.0%"]

@@ -52,11 +52,18 @@ def charges_as_of_section(
             netProfitAsOf=rounded(gross - total_then, Unit.RUPEES),
             withoutRates=uncharged,
         ),
-        f"With the rates of {date}, charges are {rupees_text(total_then)} instead of"
-        f" {rupees_text(total_paid)}. The net profit of {rupees_text(gross - total_paid)} becomes"
-        f" {rupees_text(gross - total_then)}.",
+        _sentence(date, total_paid, total_then, gross),
         (
             *_NOT_LOOKED_AT,
             *(f"Charges of {symbol}: no rates for that date." for symbol in uncharged),
         ),
+    )
+
+
+def _sentence(date: str, paid: float, then: float, gross: float) -> str:
+    if round(paid, 2) == round(then, 2):
+        return f"With the rates of {date}, charges are the same: {rupees_text(paid)}."
+    return (
+        f"With the rates of {date}, charges are {rupees_text(then)} instead of {rupees_text(paid)}."
+        f" The net profit of {rupees_text(gross - paid)} becomes {rupees_text(gross - then)}."
     )

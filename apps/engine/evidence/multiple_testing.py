@@ -81,7 +81,7 @@ def _sentence(deflated: float | None, trials: Trials, thresholds: EvidenceThresh
     if deflated is None:
         return "Too few different daily returns to tell whether the best of many was luck."
     luck = "luck" if trials.tried == 1 else f"the luckiest of {trials.tried:,} versions tried"
-    sentence = f"{percent_text(deflated)} likely to be better than {luck}."
+    sentence = f"It is {percent_text(deflated)} likely to be better than {luck}."
     if trials.selected_from < thresholds.selected_sets:
         return sentence
     study = f"study of {trials.selected_from:,} sets that chose it"

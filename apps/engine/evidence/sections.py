@@ -92,9 +92,9 @@ def rounded_figure(value: float | None, unit: Unit) -> float | None:
 def percent_text(share: float) -> str:
     """Return a share of 1 as people write it; nearly all is never written as all."""
     if 0.999 < share < 1:
-        return "more than 99.9%"
+        return "over 99.9%"
     if 0 < share < 0.001:
-        return "less than 0.1%"
+        return "under 0.1%"
     return f"{share * 100:.1f}%"
 
 

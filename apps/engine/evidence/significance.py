@@ -62,9 +62,7 @@ def significance_section(evidence: EvidenceInput) -> EvidenceSection[Significanc
 def _sentence(probability: float | None, least: float | None, days: int, wanted: float) -> str:
     if probability is None:
         return "Too few different daily returns to tell skill from luck."
-    sentence = (
-        f"{percent_text(probability)} likely to have a real edge, judged on these {days:,} days."
-    )
+    sentence = f"A real edge is {percent_text(probability)} likely, judged on these {days:,} days."
     if least is None:
         return f"{sentence} It did not make money on them."
     if probability >= wanted:

@@ -127,10 +127,11 @@ def fan_drawing(
     lines: dict[str, Sequence[float]],
     *,
     bands: Sequence[tuple[str, str]],
+    unit: str,
     format_number: FormatNumber,
 ) -> Drawing:
-    """Draw lines over the numbers, with their names as classes, and the areas between pairs of
-    them.
+    """Draw lines over the numbers of a unit, with their names as classes, and the areas between
+    pairs of them.
     """
     drawing = Drawing(label)
     across = Scale(numbers[0], numbers[-1], 0, WIDTH)
@@ -144,7 +145,9 @@ def fan_drawing(
         drawing.add("area", area_between(points[upper], points[lower]))
     for name in lines:
         drawing.add(f"line {name}", line(points[name]))
-    for tick in across.ticks():
+    first, *ticks = across.ticks()
+    drawing.name_column(across(first), f"{first:,.0f} {unit}")
+    for tick in ticks:
         drawing.name_column(across(tick), f"{tick:,.0f}")
     return drawing
 

@@ -2,11 +2,13 @@
 section as small tables, for any sections.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from apps.backtests.analysis.report import formats
+from apps.backtests.analysis.report.drawings import Drawing
+from apps.backtests.analysis.report.evidence_drawings import section_drawings
 from apps.engine.evidence import SECTION_TITLES, CheckStatus
 from apps.engine.results import FIELD_UNITS, Unit
 
@@ -71,6 +73,7 @@ class ShownSection:
     title: str
     sentence: str
     check: ShownCheck | None
+    drawings: list[Drawing]
     tables: list[FigureTable]
     not_looked_at: Sequence[str]
 
@@ -95,7 +98,7 @@ def shown_evidence(document: Json) -> ShownEvidence:
         ShownCheck(row["name"], SECTION_TITLES[row["name"]], row["status"], row["reason"])
         for row in document["checks"]
     ]
-    by_name = {check.name: check for check in checks}
+    by_name, sections = {check.name: check for check in checks}, document["sections"]
     return ShownEvidence(
         passes=document["verdict"]["passes"],
         sentence=document["verdict"]["sentence"],
@@ -103,45 +106,36 @@ def shown_evidence(document: Json) -> ShownEvidence:
         sections=[
             ShownSection(
                 name,
-                SECTION_TITLES[name],
-                section["sentence"],
+                title,
+                sections[name]["sentence"],
                 by_name.get(name),
-                figure_tables(section["figures"]),
-                section["notLookedAt"],
+                section_drawings(name, sections),
+                figure_tables(sections[name]["figures"]),
+                sections[name]["notLookedAt"],
             )
-            for name, section in document["sections"].items()
+            for name, title in SECTION_TITLES.items()
+            if name in sections
         ],
     )
 
 
-def figure_tables(figures: Json) -> list[FigureTable]:
+def figure_tables(figures: Json, unit: Unit = Unit.RATIO, title: str = "") -> list[FigureTable]:
     """Return the single figures as one table, and one for each object and list below them."""
     single = [
-        [formats.humanize(name), _text(value, _unit(name))]
+        [formats.humanize(name), _text(value, _unit(name, unit))]
         for name, value in figures.items()
         if not isinstance(value, Mapping | list)
     ]
-    tables = [FigureTable("", [], single)] if single else []
-    return [*tables, *_below(figures, Unit.RATIO, "")]
-
-
-def _below(figures: Json, unit: Unit, prefix: str) -> Iterator[FigureTable]:
+    tables = [FigureTable(title, [], single)] if single else []
     for name, value in figures.items():
-        title = f"{prefix}{formats.humanize(name)}"
-        own = _unit(name, unit)
-        if isinstance(value, list) and value and isinstance(value[0], Mapping):
-            yield _listed(title, value)
+        below = f"{title}: {formats.humanize(name)}" if title else formats.humanize(name)
+        if isinstance(value, Mapping):
+            tables += figure_tables(value, _unit(name, unit), below)
+        elif isinstance(value, list) and value and isinstance(value[0], Mapping):
+            tables.append(_listed(below, value))
         elif isinstance(value, list) and value:
-            yield FigureTable(title, [], [[", ".join(_text(item, own) for item in value)]])
-        elif isinstance(value, Mapping):
-            single = [
-                [formats.humanize(key), _text(item, _unit(key, own))]
-                for key, item in value.items()
-                if not isinstance(item, Mapping | list)
-            ]
-            if single:
-                yield FigureTable(title, [], single)
-            yield from _below(value, own, f"{title}: ")
+            tables.append(FigureTable(below, [], [[_text(value, unit)]]))
+    return tables
 
 
 def _listed(title: str, rows: Sequence[Json]) -> FigureTable:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from apps.backtests.analysis.report import formats
@@ -23,11 +24,14 @@ Json = Mapping[str, Any]  # as the engine wrote it
 
 
 class StudyDrawing(NamedTuple):
-    """A drawing, None without stored data, and its description in sentences."""
+    """A drawing, None without stored data, its description in sentences, and the texts of a table
+    keyed by the names of its rows.
+    """
 
     drawing: Drawing | None
     sentence: str
     caption: str = ""
+    rows: Mapping[str, Sequence[str]] = MappingProxyType({})
 
 
 def study_drawing(backtest: Backtest) -> StudyDrawing | None:
@@ -71,7 +75,7 @@ def windows_drawing(findings: Json) -> StudyDrawing:
     ]
     pairs = [
         BarPair(
-            f"{number}",
+            f"Window {number}" if number == 1 else f"{number}",
             (trained, tested),
             (title(number, "in-sample", trained), title(number, "out-of-sample", tested)),
         )
@@ -79,8 +83,8 @@ def windows_drawing(findings: Json) -> StudyDrawing:
     ]
     complete = [values for values in spans if None not in values]
     drawing = paired_bars(f"{measure} by window", pairs, format_number=text) if complete else None
-    caption = f"{measure} of each window. Pale: in-sample, the days it was chosen on. Full colour:"
-    caption += " out-of-sample, the days after them."
+    caption = f"{measure} of each window. Pale: in-sample, on the days that chose its parameters."
+    caption += " Full colour: out-of-sample, on the days after them."
     if by_day:
         caption += " Per calendar day, as training takes longer than testing."
     return StudyDrawing(drawing, _windows_sentence(spans, measure, text), caption)
@@ -99,14 +103,14 @@ def _windows_sentence(
 ) -> str:
     complete = [(trained, tested) for trained, tested in spans if None not in (trained, tested)]
     if not complete:
-        return f"Windows are too short for {measure}. Choose net profit, or fewer windows."
+        return f"{measure} needs longer test windows. Choose net profit, or fewer windows."
     trained, tested = (
         text(sum(value or 0.0 for value in values) / len(complete))
         for values in zip(*complete, strict=True)
     )
     above = sum((value or 0.0) > 0 for _, value in complete)
     return (
-        f"Out-of-sample, {measure} averages {tested}; in-sample it was {trained}. {above} of"
+        f"{measure} averages {tested} out-of-sample, and {trained} in-sample. {above} of"
         f" {len(complete)} test windows are above 0."
     )
 
@@ -118,7 +122,7 @@ def parameters_drawing(findings: Json, chart: Json | None) -> StudyDrawing:
     title, text = formats.humanize(name), _objective_format(METRICS[name].unit)
     objective = best["objective"]
     sentence = (
-        f"In-sample: the best of {findings['tried']:,} sets has {title}"
+        f"{title} of the best of {findings['tried']:,} sets, in-sample:"
         f" {formats.NO_VALUE if objective is None else text(objective)}."
     )
     if chart is None:
@@ -188,18 +192,37 @@ def paths_drawing(findings: Json, chart: Json | None) -> StudyDrawing:
             f" 5% of the paths end below {formats.format_rupees(final['p5'], 0)}, and 5% above"
             f" {formats.format_rupees(final['p95'], 0)}."
         )
+    columns = [
+        {"asTraded": findings["asTraded"][name], **findings[name]}
+        for name in ("finalEquity", "maxDrawdown")
+        if findings[name]
+    ]
+    units = [Unit.RUPEES, Unit.PERCENT][-len(columns) :]
+    rows = {
+        _percentile(name): [
+            _objective_format(unit)(column[name])
+            for column, unit in zip(columns, units, strict=True)
+        ]
+        for name in columns[0]
+    }
     if chart is None:
-        return StudyDrawing(None, sentence)
+        return StudyDrawing(None, sentence, rows=rows)
     names = ("p5", "p25", "p50", "p75", "p95", "asTraded")
     drawing = fan_drawing(
         "Equity of the paths by number of trades",
         chart["trades"],
         {name: chart[name] for name in names},
         bands=(("p95", "p5"), ("p75", "p25")),
+        unit="trades",
         format_number=lambda value: formats.format_rupees(value, 0),
     )
     caption = (
         f"Equity by number of trades, from {FAN_PATHS:,} paths. Dark band: half of them; both"
         " bands: 90%. Line: the median; dashed: as traded."
     )
-    return StudyDrawing(drawing, sentence, caption)
+    return StudyDrawing(drawing, sentence, caption, rows)
+
+
+def _percentile(name: str) -> str:
+    """Write `p50` as "50% of paths below", and other names as words."""
+    return f"{name[1:]}% of paths below" if name[1:].isdigit() else formats.humanize(name)
