@@ -543,9 +543,8 @@ SILENCED_SYSTEM_CHECKS += ["security.W004", "security.W008"]
 
 # The admin's own files, served from the packages they come in.
 STATIC_URL = "/static/"
-# The script that draws charts; reports include it.
-_CHARTS = BASE_DIR / "apps/backtests/analysis/report/assets/lightweight-charts-5.2.1"
-STATICFILES_DIRS = [("lightweight-charts-5.2.1", _CHARTS)]
+# Styles and scripts of the console that reports include too.
+STATICFILES_DIRS = [("shared", BASE_DIR / "apps/backtests/analysis/report/assets")]
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = False
 USE_I18N = False

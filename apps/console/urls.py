@@ -36,6 +36,7 @@ urlpatterns = [
     path("backtests/compare", backtests.compare_page),
     path("backtests/<str:backtest_id>", backtests.backtest_page),
     path("backtests/<str:backtest_id>/evidence", backtests.evidence_page),
+    path("backtests/<str:backtest_id>/trades.csv", backtests.download_trades),
     path("backtests/<str:backtest_id>/explain", explanations.explain_backtest_page),
     path("backtests/<str:backtest_id>/do/<str:action>", backtests.end_backtest_page),
     path("live", live.live_page),

@@ -14,6 +14,7 @@ from apps.backtests import retention, services, tasks
 from apps.backtests.analysis.report import page_cache
 from apps.backtests.analysis.report import services as report_services
 from apps.backtests.analysis.report.context import report_context
+from apps.backtests.analysis.report.formats import format_number
 from apps.backtests.models import (
     Backtest,
     BacktestKind,
@@ -34,7 +35,7 @@ from tests.conftest import Api
 from tests.error_responses import assert_error
 from tests.market.bars import store_candles
 
-VERDICT, TILES = '<section class="verdict"', '<section class="tiles"'
+VERDICT, FIGURES = '<section class="card verdict"', '<dl class="figures">'
 NAME = "<script>alert(1)</script> & more"
 
 
@@ -96,6 +97,36 @@ def test_a_report_is_one_page_that_loads_nothing(
         assert term in text
 
 
+def test_a_report_has_its_curve_its_figures_and_its_first_trades_without_a_script(
+    api: Api, alice: User, completed: Backtest
+) -> None:
+    text = api(alice).get(path(completed)).content.decode()
+    text = re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL)
+    names = re.findall(r"<dt>(.*?)</dt>", text)
+    assert names[:8] == [
+        "Net profit",
+        "CAGR",
+        "Max drawdown",
+        "Sharpe ratio, annual",
+        "Win rate",
+        "Profit factor",
+        "Trades",
+        "Charges",
+    ]
+    assert re.search(r'<path class="line equity" d="M0\.0 ', text)
+    assert '<path class="line benchmark"' in text
+    performance = completed.performance
+    assert performance is not None
+    shown = min(25, performance["totalTrades"])
+    assert text.count('<tr><th scope="row">') == shown > 1
+    for name, metric in (
+        ("Sharpe ratio per trade", "sharpeRatio"),
+        ("Sharpe ratio, annual", "sharpeRatioAnnualized"),
+    ):
+        value = format_number(performance[metric])
+        assert re.search(rf"<th>{name}<span.*?<td>{value}</td>", text)
+
+
 def test_a_report_without_a_name_is_titled_by_the_algorithm(
     api: Api, alice: User, completed: Backtest
 ) -> None:
@@ -117,9 +148,9 @@ def test_a_few_notes_lead_and_many_are_folded(api: Api, alice: User, completed: 
         ReportPage.objects.all().delete()  # a result changes in tests alone
         text = api(alice).get(path(completed)).content.decode()
         assert re.findall(r"Note \d", text) == [note["message"][:-1] for note in held]
-        assert text.count('<p class="note">Note') == 3
+        assert text.count('<p class="notice warning">Note') == 3
         assert folded is None or folded in text
-        assert ('<details class="note">' in text) == (folded is not None)
+        assert ('<details class="notice warning">' in text) == (folded is not None)
 
 
 def test_the_reports_security_policy_allows_only_its_own_scripts(
@@ -183,10 +214,10 @@ def test_a_study_gives_the_days_of_its_figures(
     run_queued()
     text = api(alice).get(path(backtest)).content.decode()
     assert {words: text.count(words) for words in study.counts} == study.counts
-    drawing, evidence, figures = (
-        text.index(mark) for mark in ('<div class="plot"', VERDICT, TILES)
+    verdict, drawing, figures = (
+        text.index(mark) for mark in (VERDICT, '<div class="plot"', FIGURES)
     )
-    assert drawing < evidence < figures
+    assert verdict < drawing < figures
 
 
 def test_the_report_of_a_study_without_a_stored_chart_has_its_text(
@@ -198,7 +229,7 @@ def test_the_report_of_a_study_without_a_stored_chart_has_its_text(
     BacktestResult.objects.filter(pk=backtest.pk).update(study_chart=None)
     text = api(alice).get(path(backtest)).content.decode()
     assert "of the best of 3 sets, in-sample" in text
-    assert '<div class="plot"' not in text
+    assert text.count('<div class="plot"') == 1  # of the equity
 
 
 def test_the_report_begins_with_the_verdict_once_it_exists(
@@ -214,7 +245,7 @@ def test_the_report_begins_with_the_verdict_once_it_exists(
     tasks.run_evidence_job(completed.pk)
     document = api(alice).get(path(completed, "evidence")).json()
     text = api(alice).get(path(completed)).content.decode()
-    assert text.index(VERDICT) < text.index(TILES)
+    assert text.index(VERDICT) < text.index(FIGURES)
     passes = document["verdict"]["passes"]
     assert ("Verdict: passed" if passes else "Verdict: not proven") in text
     for check in document["checks"]:

@@ -1,6 +1,7 @@
 """The data of a report's charts, on results small enough to be checked by hand."""
 
 import json
+import re
 from typing import Any
 
 import numpy as np
@@ -8,12 +9,11 @@ import pytest
 
 from apps.backtests.analysis.report import charts, page
 from apps.backtests.analysis.report.charts import DrawnSymbol
+from apps.backtests.analysis.report.drawings import Drawing
 from apps.backtests.running.results import Trades
 from apps.engine.candles import Candles
 from apps.engine.kernel.records import CURVE, TRADE, Array
 from apps.engine.results.excursions import Excursions
-from apps.engine.results.fill_quality import FillQuality
-from apps.engine.results.result_data import ResultData
 from tests.backtests.price_series import wave_candles
 from tests.backtests.small_results import curve, trade, trades
 from tests.benchmarks.random_candles import session_bars
@@ -43,35 +43,41 @@ def sums(differences: list[int]) -> list[int]:
 # Equity.
 
 
-def equity_columns(rows: Array, benchmark: Any = None) -> dict[str, Any]:
-    return charts.equity_columns(ResultData(THREE[:0], rows, 100.0), rows, benchmark)
+def points_of(drawing: Drawing, css: str) -> list[tuple[float, float]]:
+    (path,) = [shape.path for shape in drawing.shapes if shape.css == css]
+    numbers = [float(number) for number in re.findall(r"[\d.]+", path)]
+    return list(zip(numbers[::2], numbers[1::2], strict=True))
 
 
-def test_the_equity_chart_has_drawdown_and_benchmark_at_the_same_times() -> None:
+def test_the_equity_drawing_has_the_benchmark_and_the_drawdown_at_the_same_points() -> None:
     rows = curve(("2024-01-01 09:15", 100), ("2024-01-01 09:20", 110), ("2024-01-02 09:15", 99))
-    columns = equity_columns(rows, np.array([1.0, 1.25, 0.5]))
-    assert [minute * MINUTE for minute in sums(columns["time"])] == rows["time"].tolist()
-    assert columns["equity"] == [100, 110, 99]
-    assert columns["drawdown"] == [0, 0, -10]
-    assert columns["benchmark"] == [100, 125, 50]
-    assert "sharpe" not in columns  # three returns are no window
+    drawing = charts.equity_drawing(rows, np.array([1.0, 1.25, 0.5]), capital=100.0)
+    assert drawing is not None
+    equity, held = (points_of(drawing, f"line {name}") for name in ("equity", "benchmark"))
+    assert [x for x, _ in equity] == [x for x, _ in held] == [0, 500, 1000]
+    assert equity[0] == held[0]  # both begin with the capital
+    assert held[1][1] < equity[1][1] < equity[0][1] < equity[2][1] < held[2][1]  # 125 to 50
+    assert [shape.title for shape in drawing.shapes if shape.css == "strip"] == [
+        "01 Jan 2024: equity ₹100, buy and hold ₹100, drawdown 0.00%",
+        "01 Jan 2024: equity ₹110, buy and hold ₹125, drawdown 0.00%",
+        "02 Jan 2024: equity ₹99, buy and hold ₹50, drawdown \N{MINUS SIGN}10.00%",
+    ]
+    assert [text.text for text in drawing.columns] == ["01 Jan", "01 Jan", "02 Jan"]
 
 
-def test_a_long_curve_has_as_many_points_as_a_screen_is_wide() -> None:
+def test_equity_without_a_benchmark_is_drawn_alone() -> None:
+    drawing = charts.equity_drawing(daily_curve([100.0, 90.0]), None, capital=100.0)
+    assert drawing is not None
+    assert "line benchmark" not in {shape.css for shape in drawing.shapes}
+    assert charts.equity_drawing(daily_curve([]), None, capital=100.0) is None
+
+
+def test_a_long_curve_has_as_many_points_as_a_drawing_needs() -> None:
     rows = daily_curve([100.0 + day % 7 for day in range(2_500)])
-    columns = equity_columns(rows)
-    assert {len(columns[name]) for name in ("time", "equity", "drawdown", "sharpe")} == {
-        charts.MAX_POINTS
-    }
-    assert sums(columns["time"])[-1] * MINUTE == rows["time"][-1]
-
-
-@pytest.mark.parametrize(("days", "window"), [(125, 21), (126, 63)])
-def test_a_rolling_sharpe_ratio_begins_when_its_window_is_full(days: int, window: int) -> None:
-    assert charts.sharpe_window(days) == window
-    sharpe = equity_columns(daily_curve([100.0 + day % 7 for day in range(days)]))["sharpe"]
-    assert sharpe[: window - 1] == [None] * (window - 1)
-    assert None not in sharpe[window - 1 :]
+    drawing = charts.equity_drawing(rows, None, capital=100.0)
+    assert drawing is not None
+    assert len(points_of(drawing, "line equity")) == charts.MAX_POINTS
+    assert drawing.columns[-1].text == "Nov 2030"
 
 
 # Prices.
@@ -90,9 +96,8 @@ def decoded(columns: dict[str, Any]) -> dict[str, list[float]]:
 
 def test_candles_come_back_as_they_were() -> None:
     candles = wave_candles("2024-01-01", 2)
-    columns = charts.candle_columns(DrawnSymbol(1, "NSE:A", "15m", False, candles))
-    assert (columns["symbol"], columns["name"], columns["decimals"]) == (1, "NSE:A", 2)
-    assert (columns["seconds"], columns["isLonger"]) == (900, False)
+    columns = charts.candle_columns(DrawnSymbol(1, "NSE:A", "15m", candles))
+    assert (columns["symbol"], columns["timeframe"], columns["decimals"]) == (1, "15m", 2)
     assert [minute * MINUTE for minute in sums(columns["time"])] == candles.time.tolist()
     for name, prices in decoded(columns).items():
         assert prices == getattr(candles, name).tolist()
@@ -102,7 +107,7 @@ def test_low_prices_keep_the_parts_of_a_paisa() -> None:
     candles = Candles.build(
         [60], open=[83.1225], high=[83.13], low=[83.12], close=[83.1275], volume=[0]
     )
-    columns = charts.candle_columns(DrawnSymbol(0, "NSE:USDINR", "1m", False, candles))
+    columns = charts.candle_columns(DrawnSymbol(0, "NSE:USDINR", "1m", candles))
     assert decoded(columns)["open"] == [83.1225]
 
 
@@ -171,10 +176,7 @@ def test_prices_show_the_symbols_with_the_most_trades_first() -> None:
 
 def test_trades_are_columns_in_the_order_of_their_exits() -> None:
     excursions = Excursions(np.array([0.01, 0.02, 0.03]), np.array([0.04, 0.05, 0.06]))
-    fills = FillQuality.unknown(3)._replace(
-        entry_delay_bars=np.array([0.0, 2.0, np.nan]), entry_volume=np.array([50.0, 0.0, np.nan])
-    )
-    columns = charts.trade_columns(Trades(THREE, excursions, fills))
+    columns = charts.trade_columns(Trades(THREE, excursions))
     assert sums(columns["number"]) == [1, 2, 3]
     assert columns["entry"][2] < 0  # entered before the trade that is listed before it
     entries = [minute * MINUTE for minute in sums(columns["entry"])]
@@ -185,14 +187,13 @@ def test_trades_are_columns_in_the_order_of_their_exits() -> None:
     assert (columns["profit"], columns["return"]) == ([100, -50, -300], [10, -5, -30])
     assert (columns["side"], columns["symbol"]) == ([1, -1, 1], [0, 1, 0])
     assert (columns["mae"], columns["mfe"]) == ([1.0, 2.0, 3.0], [4.0, 5.0, 6.0])
-    assert (columns["delay"], columns["share"]) == ([0.0, 2.0, None], [10.0, None, None])
     assert {columns["reasons"][code] for code in columns["reason"]} == {"Signal"}
     assert columns["exitPrice"] == [101.5] * 3
 
 
 def test_values_missing_in_earlier_releases_are_unknown() -> None:
     columns = charts.trade_columns(Trades(THREE, None))
-    for name in ("mae", "mfe", "delay", "share"):
+    for name in ("mae", "mfe"):
         assert columns[name] == [None] * 3
 
 
@@ -222,15 +223,12 @@ def test_a_year_of_minutes_with_4000_trades_is_a_page_of_700_kilobytes() -> None
     records["gross"] = np.round(generator.normal(0, 2_000, 4_000), 2)
     records["charges"] = np.round(generator.uniform(40, 300, 4_000), 2)
     excursions = Excursions(*generator.uniform(0, 0.02, (2, 4_000)))
-    fills = FillQuality(*generator.uniform(0, 9_999, (6, 4_000)))
-    rows = np.array(list(zip(candles.time, 1e6 * candles.close, strict=True)), CURVE)
     drawn_in, drawn = charts.legible_candles(
         candles, "1m", None, max_candles=charts.MAX_CANDLES_PER_SYMBOL
     )
     data = {
-        "equity": equity_columns(rows, np.ones(charts.MAX_POINTS)),
-        "prices": [charts.candle_columns(DrawnSymbol(0, "NSE:A", drawn_in, True, drawn))],
-        "trades": charts.trade_columns(Trades(records, excursions, fills)),
+        "prices": [charts.candle_columns(DrawnSymbol(0, "NSE:A", drawn_in, drawn))],
+        "trades": charts.trade_columns(Trades(records, excursions)),
     }
     assert len(candles) > 92_000
     size = (

@@ -12,6 +12,7 @@ from django.utils import timezone
 from apps.accounts.models import User
 from apps.backtests.analysis.report import page_cache
 from apps.backtests.analysis.report.context import report_context
+from apps.backtests.analysis.report.page import ResultPage
 from apps.backtests.models import Backtest, ReportPage
 from tests.backtests.price_series import wave_candles
 from tests.backtests.submissions import submit
@@ -35,7 +36,7 @@ def test_many_concurrent_readers_render_the_page_once(
         time.sleep(0.3)
         return report_context(backtest, now=now)
 
-    def read(_: int) -> bytes:
+    def read(_: int) -> ResultPage:
         try:
             return page_cache.read(backtest.pk, now=timezone.now())
         finally:

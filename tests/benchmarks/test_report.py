@@ -77,7 +77,7 @@ def test_a_year_of_minutes(market_data: Path, tmp_path: Path) -> None:
     spans = []
     for _ in range(ROUNDS):
         begun = time.perf_counter()
-        html = page.with_script(page.render(backtest, now=make.NOW))
+        html = page.standalone_page(page.render(backtest, now=make.NOW))
         spans.append((time.perf_counter() - begun) * 1000)
     (tmp_path / "report.html").write_bytes(html)
     fresh, warm = first_paints((tmp_path / "report.html").as_uri())

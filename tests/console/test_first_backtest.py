@@ -1,6 +1,7 @@
 """From an account to the result of a template's backtest, by the forms of the pages."""
 
 import re
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from apps.accounts.models import User
 from apps.algorithms import services
 from apps.algorithms.models import Algorithm
 from apps.algorithms.services import BUILT_IN_TEMPLATES, BuiltInTemplate
-from apps.backtests.models import Evidence
+from apps.backtests.models import Backtest, Evidence
 from apps.backtests.tasks import run_evidence_job
 from tests.backtests.price_series import wave_candles
 from tests.backtests.submissions import submit
@@ -58,6 +59,11 @@ def test_a_template_becomes_a_completed_backtest(browse: Browse, alice: User) ->
     report = re.search(r'href="(/api/backtests/[0-9a-f]+/report)"', result)
     assert report is not None
     assert client.get(report[1]).status_code == 200
+    table = client.get(f"{submitted['Location']}/trades.csv")
+    lines = b"".join(table).decode().splitlines()
+    backtest = Backtest.objects.get()
+    assert backtest.performance
+    assert len(lines) == 1 + backtest.performance["totalTrades"] > 1
     backtest_id = submitted["Location"].rsplit("/", 1)[1]
     compared = client.get(f"/app/backtests/compare?id={backtest_id}&id={backtest_id}")
     assert b"Sharpe ratio" in compared.content
@@ -130,19 +136,50 @@ def test_the_evidence_is_requested_and_shown_once_it_is_ready(
     assert client.get(f"{address}/evidence").status_code == 422
     run_queued()
     assert f'hx-get="{address}/evidence"' in client.get(address).content.decode()
-    waiting = client.get(f"{address}/evidence", headers=part).content.decode()
-    assert 'hx-trigger="every 1s"' in waiting
+    assert client.get(f"{address}/evidence", headers=part).status_code == 204
     run_evidence_job(backtest.pk)
-    shown = client.get(f"{address}/evidence", headers=part).content.decode()
-    assert "hx-trigger" not in shown
-    assert "<html" not in shown
-    document = (Evidence.objects.get(pk=backtest.pk)).document
-    assert document
-    for check in document["checks"]:
-        assert escape(check["reason"]) in shown
-    assert f'href="{address}/evidence#evidence-costs"' in shown
-    whole = client.get(f"{address}/evidence?whole=yes", headers=part).content.decode()
-    for section in document["sections"].values():
-        assert escape(section["sentence"]) in whole
-    assert "<html" in client.get(f"{address}/evidence").content.decode()
+    for answer in (client.get(f"{address}/evidence", headers=part), client.get(address)):
+        shown = answer.content.decode()
+        assert "hx-trigger" not in shown
+        document = Evidence.objects.get(pk=backtest.pk).document
+        assert document
+        for section in document["sections"].values():
+            assert escape(section["sentence"]) in shown
+    assert client.get(f"{address}/evidence")["Location"] == f"{address}#evidence"
     assert browse(bob).get(f"{address}/evidence").status_code == 404
+
+
+def test_a_result_in_the_console_is_the_page_of_its_report(browse: Browse, alice: User) -> None:
+    store_candles("NSE:NIFTY", "15m", wave_candles("2024-01-01", 45))
+    backtest = submit(alice)
+    run_queued()
+    client = browse(alice)
+    shown = client.get(f"/app/backtests/{backtest.pk}").content.decode()
+    report = client.get(f"/api/backtests/{backtest.pk}/report").content.decode()
+    sections = report[report.index("<header>") : report.index("</footer>")]
+    assert sections in shown
+    assert "candle-data" not in shown  # it reads candles where one looks
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "advice"),
+    [
+        ("cancelled", None, "You cancelled this backtest"),
+        ("failed", {"code": "INSUFFICIENT_DATA", "message": "No bars."}, "Load the missing"),
+        ("failed", {"code": "UNPROCESSABLE_ENTITY", "message": "No."}, "Change the algorithm"),
+    ],
+)
+def test_a_backtest_without_a_result_says_what_to_do(
+    browse: Browse, alice: User, status: str, error: dict[str, str] | None, advice: str
+) -> None:
+    store_candles("NSE:NIFTY", "15m", wave_candles("2024-01-01", 45))
+    backtest = submit(alice)
+    Backtest.objects.update(status=status, error=error)
+    client = browse(alice)
+    text = client.get(f"/app/backtests/{backtest.pk}").content.decode()
+    assert advice in text
+    assert error is None or error["message"] in text
+    again = re.search(r'href="([^"]+/backtest[?][^"]+)">Run it again', text)
+    assert again
+    form = client.get(unescape(again[1])).content.decode()
+    assert f'value="{backtest.start_date}"' in form

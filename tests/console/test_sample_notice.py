@@ -46,7 +46,6 @@ def test_pages_of_a_backtest_on_generated_candles_say_so(
     page = f"/app/backtests/{backtest.pk}"
     pages = (
         page,
-        f"{page}/evidence",
         f"{page}/explain",
         "/app/backtests",
         f"/api{page[4:]}/report",

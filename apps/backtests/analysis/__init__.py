@@ -7,7 +7,6 @@ from apps.backtests.analysis.comparison.services import compare_backtests
 from apps.backtests.analysis.evidence.services import dated_evidence, fetch_evidence
 from apps.backtests.analysis.explanation.serializers import ExplanationSerializer
 from apps.backtests.analysis.explanation.services import EXPLAINABLE_KINDS, explain_backtest
-from apps.backtests.analysis.report.evidence_tables import shown_evidence
 from apps.backtests.analysis.report.formats import (
     NO_VALUE,
     format_duration,
@@ -16,6 +15,7 @@ from apps.backtests.analysis.report.formats import (
     format_rupees,
     humanize,
 )
+from apps.backtests.analysis.report.services import read_result_page
 
 __all__ = [
     "EXPLAINABLE_KINDS",
@@ -31,5 +31,5 @@ __all__ = [
     "format_number",
     "format_rupees",
     "humanize",
-    "shown_evidence",
+    "read_result_page",
 ]

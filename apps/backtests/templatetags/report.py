@@ -27,7 +27,6 @@ _register_number_filter("paise", formats.format_rupees)
 _register_number_filter("number", formats.format_number)
 _register_number_filter("percent", lambda value: formats.format_number(value) + "%")
 _register_number_filter("count", lambda value: formats.format_number(value, 0))
-_register_number_filter("moment", lambda value: formats.format_time(int(value)))
 _register_number_filter("tone", lambda value: "gain" if value > 0 else "loss" if value < 0 else "")
 register.filter("named", formats.humanize)
 register.filter("parameter", parameter_name)
@@ -48,6 +47,12 @@ def metric(value: object, name: str) -> str:
 def indian_date(time: str) -> str:
     """Format a time of the wire as the date in India."""
     return formats.format_time(int(datetime.fromisoformat(time).timestamp()), "%d %b %Y")
+
+
+@register.filter
+def local_time(time: str) -> str:
+    """Format a time of the wire as people in India read it; a midnight is a day."""
+    return formats.format_time(int(datetime.fromisoformat(time).timestamp()))
 
 
 @register.filter

@@ -2,7 +2,8 @@
 
 from typing import Any, Final
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
 
 from apps.accounts.models import User
 from apps.backtests import services
@@ -10,37 +11,29 @@ from apps.backtests.analysis import (
     EXPLAINABLE_KINDS,
     BacktestComparisonSerializer,
     compare_backtests,
-    dated_evidence,
     fetch_evidence,
-    shown_evidence,
+    read_result_page,
 )
-from apps.backtests.models import BacktestKind, BacktestStatus
+from apps.backtests.models import Backtest, BacktestKind, BacktestStatus
 from apps.backtests.serializers import (
     BacktestQuery,
     BacktestSerializer,
-    TradeSerializer,
+    ResultTable,
     WholeBacktestSerializer,
 )
 from apps.console.gate import console_page, count_as, go_to, is_part, show
-from apps.console.lists import listing, listing_of, read_filters, wanted_page
+from apps.console.lists import listing, read_filters
 from apps.core import database
-from apps.core.errors import NotFound
+from apps.core.errors import Code, NotFound
 from apps.engine.results import METRICS
 
-# The metrics that lead the page of a result.
-HEADLINES: Final = (
-    "netProfit",
-    "roi",
-    "maxDrawdown",
-    "sharpeRatio",
-    "profitFactor",
-    "winRate",
-    "totalTrades",
-)
-# Of these a reader looks for the sign first.
-_SIGNED: Final = ("netProfit", "roi")
-# Candles of the chart: about as many as a screen shows apart.
-_MOST_CANDLES: Final = 600
+# What helps after a backtest that ended without a result, by the code of its error.
+_ADVICE: Final = {
+    Code.INTERNAL_SERVER_ERROR: "Run it again. If it fails again, tell the operator.",
+    Code.SERVICE_UNAVAILABLE: "Run it again later, or with fewer symbols or a shorter range.",
+    Code.INSUFFICIENT_DATA: "Load the missing candles, or choose other dates, then run it again.",
+    "": "Change the algorithm, the symbols or the dates, then run it again.",
+}
 
 
 @console_page()
@@ -70,64 +63,53 @@ def backtest_page(request: HttpRequest, user: User, backtest_id: str) -> HttpRes
     backtest = services.read(owner=user, backtest_id=backtest_id)
     if is_part(request) and backtest.has_ended:
         return go_to(request, f"/app/backtests/{backtest_id}")
-    context: dict[str, Any] = {
-        "backtest": WholeBacktestSerializer.render(backtest),
-        "sample_notices": [services.notice_on_result(backtest)],
-        "has_ended": backtest.has_ended,
-        "engine_notes": services.engine_notes(backtest),
-    }
-    if is_part(request):
-        return show(request, "parts/progress", context)
     if backtest.status == BacktestStatus.COMPLETED:
-        page = wanted_page(request)
-        trades, total = services.trades(
-            owner=user, backtest_id=backtest_id, symbol=None, rows=page.rows
-        )
-        data = [TradeSerializer.render(trade) for trade in trades]
-        context |= {
-            "trades": listing_of(request, data, page, total=total),
-            "explains": f"/app/backtests/{backtest_id}"
-            if backtest.kind in EXPLAINABLE_KINDS
-            else "",
-            "source": f"/api/backtests/{backtest_id}/chart?limit={_MOST_CANDLES}",
-            "figures": _figures(context["backtest"]["performance"], HEADLINES),
-        }
-    return show(request, "backtest", context)
+        return _result(request, user, backtest)
+    code = (backtest.error or {}).get("code", "")
+    context = {
+        "backtest": WholeBacktestSerializer.render(backtest),
+        "has_ended": backtest.has_ended,
+        "advice": _ADVICE.get(code, _ADVICE[""]),
+    }
+    return show(request, "parts/progress" if is_part(request) else "backtest", context)
+
+
+def _result(request: HttpRequest, user: User, backtest: Backtest) -> HttpResponse:
+    """Show the result, and request its evidence if there is none."""
+    now = database.now()
+    made = fetch_evidence(owner=user, backtest_id=backtest.pk, now=now)
+    address = f"/app/backtests/{backtest.pk}"
+    context = {
+        "backtest": WholeBacktestSerializer.render(backtest),
+        "result": read_result_page(owner=user, backtest_id=backtest.pk, now=now),
+        "is_waiting": made.completed_at is None,
+        "address": address,
+        "explains": address if backtest.kind in EXPLAINABLE_KINDS else "",
+    }
+    return show(request, "result", context)
 
 
 @console_page()
 def evidence_page(request: HttpRequest, user: User, backtest_id: str) -> HttpResponse:
-    """Show the evidence on a completed backtest, and request it if there is none. htmx requests the
-    verdict or, with `whole`, everything, until it is ready.
-    """
-    now = database.now()
-    made = fetch_evidence(owner=user, backtest_id=backtest_id, now=now)
-    document = dated_evidence(made, as_of=None, now=now).document
-    context = {
-        "backtest": WholeBacktestSerializer.render(made.backtest),
-        "sample_notices": [services.notice_on_result(made.backtest)],
-        "engine_notes": services.engine_notes(made.backtest),
-        "evidence_page": f"/app/backtests/{backtest_id}/evidence",
-        "is_whole": not is_part(request) or "whole" in request.GET,
-        "evidence": {
-            "error": made.error,
-            "shown": None if document is None else shown_evidence(document),
-        },
-    }
-    return show(request, "parts/evidence" if is_part(request) else "evidence", context)
+    """Lead to the evidence on the result's page; htmx waits here until it is ready."""
+    made = fetch_evidence(owner=user, backtest_id=backtest_id, now=database.now())
+    if not is_part(request):
+        return go_to(request, f"/app/backtests/{backtest_id}#evidence")
+    if made.completed_at is None:
+        return HttpResponse(status=204)
+    return _result(request, user, made.backtest)
 
 
-def _figures(performance: dict[str, Any], names: tuple[str, ...]) -> list[dict[str, Any]]:
-    return [
-        {
-            "name": name,
-            "value": performance[name],
-            "unit": METRICS[name].unit,
-            "is_signed": name in _SIGNED,
-        }
-        for name in names
-        if name in METRICS
-    ]
+@console_page()
+def download_trades(request: HttpRequest, user: User, backtest_id: str) -> HttpResponseBase:
+    """Download all trades as CSV."""
+    table = ResultTable()
+    blocks = services.all_trades(owner=user, backtest_id=backtest_id, symbol=None)
+    return StreamingHttpResponse(
+        table.parts(table.rows["data"], blocks),
+        content_type="text/csv; charset=utf-8",
+        headers={"Content-Disposition": f'attachment; filename="trades-{backtest_id}.csv"'},
+    )
 
 
 @console_page()

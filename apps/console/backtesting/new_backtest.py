@@ -56,7 +56,10 @@ def new_backtest_page(request: HttpRequest, user: User, algorithm_id: str) -> Ht
     typed = (
         request.POST.dict()
         if is_sent
-        else {**_first_values(review["coverage"]), **sent(request.GET, "kind")}
+        else {
+            **_first_values(review["coverage"]),
+            **sent(request.GET, "kind", "startDate", "endDate"),
+        }
     )
     kind = _kind_of(typed)
     steps = algorithm.configuration

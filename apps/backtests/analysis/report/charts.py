@@ -1,24 +1,37 @@
-"""The data of a report's charts: columns of plain numbers for the page's script.
+"""The charts of a result: the drawing of its equity, and columns of plain numbers for the script.
 
 Times are in minutes. A column of times has its first value since 1970, and each later value since
 the one before: that keeps the page small, as whole numbers of paise do.
 """
 
 from collections.abc import Sequence
-from math import isnan
+from math import ceil, isnan
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.backtests.analysis.report.formats import humanize
+from apps.backtests.analysis.report.drawings import (
+    WIDTH,
+    Drawing,
+    Scale,
+    area_between,
+    box,
+    frame,
+    line,
+    vertical_scale,
+)
+from apps.backtests.analysis.report.formats import (
+    format_number,
+    format_rupees,
+    format_time,
+    humanize,
+)
 from apps.backtests.running.results import Trades
-from apps.engine.candles import TIMEFRAMES, Candles, Sessions, resample
+from apps.engine.candles import DAY, TIMEFRAMES, Candles, Sessions, resample
 from apps.engine.results import (
     EXIT_REASONS,
     Array,
-    FillQuality,
-    ResultData,
     buy_and_hold,
     curve_points,
     net_profits,
@@ -30,8 +43,11 @@ from apps.market.rulebook import calendars_of
 Floats = NDArray[np.float64]
 Columns = dict[str, Any]
 
-# Points of the equity curve: about as many as a screen is wide.
-MAX_POINTS: Final = 1_000
+# Points of the equity curve, and strips of it with their values.
+MAX_POINTS: Final = 480
+_STRIPS: Final = 96
+# Names of dates below it.
+_DATES: Final = 5
 # Limits for one symbol, and for one page, shared by its symbols.
 MAX_CANDLES_PER_SYMBOL: Final = 3_000
 MAX_DRAWN_CANDLES: Final = 9_000
@@ -39,9 +55,9 @@ MAX_DRAWN_CANDLES: Final = 9_000
 MAX_DRAWN_SYMBOLS: Final = 20
 # Trades on one page; of more, those with the largest results.
 MAX_TRADES: Final = 20_000
-# Returns that a rolling Sharpe ratio covers: a quarter of sessions, or a month in a short range.
-LONG_WINDOW: Final = 63
-SHORT_WINDOW: Final = 21
+# The panels of equity and of drawdown, from top to bottom.
+_EQUITY: Final = (0, 210)
+_DRAWDOWN: Final = (230, 300)
 
 
 def curve_times(curve: Array) -> NDArray[np.int64]:
@@ -54,45 +70,57 @@ def curve_times(curve: Array) -> NDArray[np.int64]:
     return times
 
 
-def equity_columns(result: ResultData, curve: Array, benchmark: Floats | None) -> Columns:
-    """Return equity, the benchmark, the drawdown and the rolling Sharpe ratio at the same times.
+def equity_drawing(curve: Array, benchmark: Floats | None, *, capital: float) -> Drawing | None:
+    """Draw equity beside buying and holding, and the drawdown below them; None without a curve.
 
     `benchmark` is the value of one rupee at each of `curve_times`.
     """
-    points, times = curve_points(curve, MAX_POINTS), curve_times(curve)
-    columns: Columns = {
-        "time": _differences(times // 60),
-        "equity": [point["equity"] for point in points],
-        "drawdown": [0 - float(str(point["drawdown"])) for point in points],
-        "capital": result.capital,
-    }
-    if benchmark is not None:
-        columns["benchmark"] = np.round(benchmark * result.capital, 2).tolist()
-    if len(curve):
-        window = sharpe_window(len(result.daily))
-        rolling = result.rolling_sharpe_ratio(window)
-        if not np.isnan(rolling).all():
-            day = np.searchsorted(result.ends, times, side="right") - 1
-            columns["sharpe"] = _none_for_nan(np.where(day < 0, np.nan, rolling[day]), 2)
-    return columns
+    points, times = curve_points(curve, MAX_POINTS), curve_times(curve).tolist()
+    if not points:
+        return None
+    equity = [float(point["equity"]) for point in points]
+    falls = [0.0 - float(point["drawdown"]) for point in points]
+    held = [] if benchmark is None else (benchmark * capital).tolist()
+    drawing = Drawing("Equity, buy and hold, and drawdown", _DRAWDOWN[1])
+    across = Scale(0, max(len(points) - 1, 1), 0, WIDTH)
+    worth = vertical_scale([capital, *equity, *held], panel=_EQUITY)
+    depth = vertical_scale([0.0, *falls], panel=_DRAWDOWN)
 
+    def line_of(values: Sequence[float], scale: Scale) -> list[tuple[float, float]]:
+        return [(across(number), scale(value)) for number, value in enumerate(values)]
 
-def sharpe_window(returns: int) -> int:
-    """Return the window of a rolling Sharpe ratio for this number of returns."""
-    return LONG_WINDOW if returns >= 2 * LONG_WINDOW else SHORT_WINDOW
+    frame(drawing, worth, lambda value: format_rupees(value, 0))
+    frame(drawing, depth, lambda value: f"{format_number(value, 1)}%", ticks=2)
+    drawing.add("axis", line([(0, worth(capital)), (WIDTH, worth(capital))]))
+    fallen = line_of(falls, depth)
+    drawing.add("loss under", area_between([(0, depth(0)), (WIDTH, depth(0))], fallen))
+    if held:
+        drawing.add("line benchmark", line(line_of(held, worth)))
+    drawing.add("line equity", line(line_of(equity, worth)))
+    for first in range(0, len(points), ceil(len(points) / _STRIPS)):
+        values = [f"equity {format_rupees(equity[first], 0)}"]
+        if held:
+            values.append(f"buy and hold {format_rupees(held[first], 0)}")
+        values.append(f"drawdown {format_number(falls[first])}%")
+        width = WIDTH * ceil(len(points) / _STRIPS) / len(points)
+        x = first * WIDTH / len(points)
+        title = f"{format_time(times[first], '%d %b %Y')}: {', '.join(values)}"
+        drawing.add("strip", box(x, 0, min(width, WIDTH - x), drawing.height), title)
+    form = "%b %Y" if times[-1] - times[0] > 300 * DAY else "%d %b"
+    for number in np.linspace(0, len(points) - 1, min(_DATES, len(points))).astype(int).tolist():
+        drawing.name_column(across(number), format_time(times[number], form))
+    return drawing
 
 
 class DrawnSymbol(NamedTuple):
     """A symbol with the candles of its chart.
 
-    `symbol_index` is its index in the backtest's list; `is_longer` is True if the candles are
-    longer than the backtest's.
+    `symbol_index` is its index in the backtest's list.
     """
 
     symbol_index: int
     symbol: str
     timeframe: str
-    is_longer: bool
     candles: Candles
 
 
@@ -114,9 +142,7 @@ def load_prices(
             worth.append(buy_and_hold([candles], int(curve["time"][0]), times))
         if index in indices:
             legible = legible_candles(candles, timeframe, calendars[symbol], max_candles=most)
-            drawn[index] = DrawnSymbol(
-                index, symbol, legible[0], legible[0] != timeframe, legible[1]
-            )
+            drawn[index] = DrawnSymbol(index, symbol, *legible)
     benchmark = np.mean(worth, axis=0) if len(worth) == len(symbols) else None
     return [drawn[index] for index in indices], benchmark
 
@@ -147,10 +173,8 @@ def candle_columns(drawn: DrawnSymbol) -> Columns:
     )
     return {
         "symbol": drawn.symbol_index,
-        "name": drawn.symbol,
+        "timeframe": drawn.timeframe,
         "decimals": decimals,
-        "seconds": TIMEFRAMES[drawn.timeframe],
-        "isLonger": drawn.is_longer,
         "time": _differences(candles.time // 60),
         "close": _differences(close),
         "open": (open_ - close).tolist(),
@@ -167,13 +191,11 @@ def price_decimals(prices: Floats) -> int:
 def trade_columns(trades: Trades) -> Columns:
     """Return the trades in the order of their exits; `number` counts from 1 in this order.
 
-    `entry` and `held` are minutes. MAE, MFE and `return` are percent, `delay` is the entry's delay
-    in bars, `share` its quantity in percent of the volume of its bar; null if unknown.
+    `entry` and `held` are minutes. MAE, MFE and `return` are percent, null if unknown.
     """
     profits = net_profits(trades.records)
     number = np.sort(np.argsort(-np.abs(profits), kind="stable")[:MAX_TRADES])
     records, chosen = trades.records[number], trades.select(number)
-    fills = chosen.fills or FillQuality.unknown(len(records))
     unknown = np.full(len(records), np.nan)
     mae, mfe = (unknown, unknown) if chosen.excursions is None else chosen.excursions
     entry, leave = records["entry_time"] // 60, records["exit_time"] // 60
@@ -193,8 +215,6 @@ def trade_columns(trades: Trades) -> Columns:
         "mfe": _none_for_nan(mfe * 100, 2),
         "bars": records["bars"].tolist(),
         "charges": _short(records["charges"], 2),
-        "delay": _none_for_nan(fills.entry_delay_bars, 1),
-        "share": _none_for_nan(fills.entry_shares(records["quantity"]) * 100, 2),
     }
     return {**columns, "reasons": [humanize(reason) for reason in EXIT_REASONS]}
 

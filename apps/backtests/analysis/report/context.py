@@ -1,4 +1,4 @@
-"""The template context of a report."""
+"""The template context of a result."""
 
 import json
 from collections.abc import Sequence
@@ -15,10 +15,13 @@ from apps.backtests.running import results
 from apps.backtests.running.results import noted_receipt
 from apps.backtests.running.sample_notices import notice_on_result
 from apps.core.times import INDIA
+from apps.engine.candles import TIMEFRAMES
 from apps.engine.results import Array, BreakdownRow, Breakdowns, ResultData
 
 # Rows of the table of drawdowns.
 MAX_DRAWDOWNS: Final = 10
+# Trades that the page lists by itself; its script lists all of them.
+_FIRST_TRADES: Final = 25
 _STEPS: Final = (
     "basicInfo",
     "positionSizing",
@@ -30,7 +33,7 @@ _STEPS: Final = (
 
 
 def report_context(backtest: Backtest, *, now: datetime) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the context of the template, and the data of the charts and the list of trades."""
+    """Return the context of the template, and the trades and candles for its script."""
     trades, curve = results.load_result(backtest)
     records, capital = trades.records, float(backtest.initial_capital)
     result = ResultData(records, curve, capital)
@@ -42,11 +45,9 @@ def report_context(backtest: Backtest, *, now: datetime) -> tuple[dict[str, Any]
         start=backtest.start,
         end=backtest.end,
     )
-    chart_data = {
-        "equity": charts.equity_columns(result, curve, benchmark),
-        "prices": [charts.candle_columns(symbol) for symbol in drawn],
-        "symbols": backtest.symbols,
-        "trades": charts.trade_columns(trades),
+    script_data = {
+        "trades": charts.trade_columns(trades) | {"symbols": backtest.symbols},
+        "candles": [charts.candle_columns(symbol) for symbol in drawn],
     }
     coverage = (backtest.receipt or {}).get("coverage", [])
     groups = result.breakdowns(backtest.symbols)
@@ -62,9 +63,10 @@ def report_context(backtest: Backtest, *, now: datetime) -> tuple[dict[str, Any]
         "study_drawing": study_drawing(backtest),
         "evidence": _evidence(backtest, now),
         "badge": _badge(backtest),
+        "equity": charts.equity_drawing(curve, benchmark, capital=capital),
         "drawn": drawn,
-        "has_benchmark": benchmark is not None,
-        "sharpe_window": charts.sharpe_window(len(result.daily)) if len(curve) else 0,
+        "seconds": TIMEFRAMES[backtest.timeframe],
+        "trades": trades.select(slice(_FIRST_TRADES)).to_wire(backtest.symbols),
         "omissions": _omissions(backtest.symbols, drawn, records),
         "years": tables.monthly_returns(groups["byMonth"], groups["byYear"]),
         "drawdowns": (result.worst_drawdowns(MAX_DRAWDOWNS) if len(curve) else []),
@@ -73,7 +75,7 @@ def report_context(backtest: Backtest, *, now: datetime) -> tuple[dict[str, Any]
         "all_metrics": tables.all_metrics(backtest.performance or {}),
         "steps": _steps(backtest),
     }
-    return context, chart_data
+    return context, script_data
 
 
 def _evidence(backtest: Backtest, now: datetime) -> dict[str, Any]:
@@ -121,13 +123,11 @@ def _coverage_summary(coverages: Sequence[dict[str, Any]]) -> str:
     """Describe the lowest coverage of all symbols."""
     with_sessions = [row for row in coverages if row["percentage"] is not None]
     if not with_sessions:
-        return "no session of the range is in the calendar"
+        return "the calendar has no trading day of the range"
     least = min(with_sessions, key=lambda row: float(row["percentage"]))
-    of_each = "" if len(coverages) == 1 else f" of {least['symbol']}, the least of all symbols,"
-    return (
-        f"{least['heldSessions']:,} of the {least['sessions']:,} sessions of the range{of_each} are"
-        f" held ({least['percentage']:g} %)"
-    )
+    of_symbol = "" if len(coverages) == 1 else f" of {least['symbol']}, the least of all symbols"
+    days = f"{least['heldSessions']:,} of {least['sessions']:,} trading days"
+    return f"{days} ({least['percentage']:g}%){of_symbol}"
 
 
 def _group_bars(
@@ -148,12 +148,11 @@ def _omissions(symbols: Sequence[str], drawn: Sequence[DrawnSymbol], trades: Arr
     sentences = []
     if len(symbols) > len(drawn):
         sentences.append(
-            f"Of {len(symbols)} symbols the {len(drawn)} with the most trades are drawn."
+            f"Candles of the {len(drawn)} symbols with the most trades, of {len(symbols)}."
         )
     if len(trades) > charts.MAX_TRADES:
         sentences.append(
-            f"Of {len(trades):,} trades the {charts.MAX_TRADES:,} with the largest results are on"
-            " this page."
+            f"The {charts.MAX_TRADES:,} trades with the largest results, of {len(trades):,}."
         )
     return sentences
 

@@ -77,25 +77,31 @@ class Scale(NamedTuple):
     def __call__(self, value: float) -> float:
         return self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start)
 
-    def ticks(self) -> list[float]:
-        """Return some values at distances of 1, 2 or 5 times a power of ten."""
-        rough = (self.high - self.low) / _TICKS
+    def ticks(self, count: int = _TICKS) -> list[float]:
+        """Return about so many values at distances of 1, 2 or 5 times a power of ten."""
+        rough = (self.high - self.low) / count
         power: float = 10 ** floor(log10(rough))
         step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough)
         first, last = ceil(self.low / step), floor(self.high / step)
         return [number * step for number in range(first, last + 1)]
 
 
-def vertical_scale(values: Sequence[float], *, zero: bool = False) -> Scale:
-    """Return a scale that includes the values, and 0 if `zero` is set."""
+def vertical_scale(
+    values: Sequence[float], *, zero: bool = False, panel: Point = (0, HEIGHT)
+) -> Scale:
+    """Return a scale that includes the values, and 0 if `zero` is set, between the top and the
+    bottom of a panel.
+    """
     low, high = min([*values, *([0.0] if zero else [])]), max([*values, *([0.0] if zero else [])])
     margin = (high - low) * 0.06 or abs(high) * 0.06 or 1.0
-    return Scale(low - margin, high + margin, HEIGHT, 0)
+    return Scale(low - margin, high + margin, panel[1], panel[0])
 
 
-def frame(drawing: Drawing, scale: Scale, format_number: FormatNumber) -> None:
+def frame(
+    drawing: Drawing, scale: Scale, format_number: FormatNumber, *, ticks: int = _TICKS
+) -> None:
     """Draw a line and a label at each tick of the vertical axis; zero stands out."""
-    for tick in scale.ticks():
+    for tick in scale.ticks(ticks):
         y = scale(tick)
         css = "axis" if tick == 0 else "grid"
         drawing.add(css, f"M0 {y:.1f}H{WIDTH}")

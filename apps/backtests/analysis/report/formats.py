@@ -16,6 +16,8 @@ _NAMES: Final = {
     "transactionTax": "STT / CTT",
     "transaction_tax": "STT / CTT",
     "cagr": "CAGR",
+    "sharpeRatio": "Sharpe ratio per trade",
+    "sharpeRatioAnnualized": "Sharpe ratio, annual",
     "roi": "ROI",
     "ipft": "IPFT",
     "sebiFee": "SEBI fee",

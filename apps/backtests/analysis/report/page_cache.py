@@ -1,4 +1,4 @@
-"""The cache of report pages: a table of bounded size, shared by all web processes.
+"""The cache of result pages: a table of bounded size, shared by all web processes.
 
 A page states when it was made, and candles loaded later do not change it. It is rendered again
 after a new name of the backtest or its algorithm, after a change of its evidence, and by a release
@@ -18,6 +18,7 @@ from django.db import transaction
 from django.db.models import F, Sum, Window
 
 from apps.backtests.analysis.report import page
+from apps.backtests.analysis.report.page import ResultPage
 from apps.backtests.models import Backtest, BacktestNotFound, ReportPage
 from apps.engine.results import ResultData
 
@@ -30,19 +31,19 @@ _APP: Final = _REPORT.parents[1]
 # Code and templates of the pages: another release may render differently.
 _SOURCES: Final = (
     *_REPORT.glob("*.py"),
-    *(_APP / "templates" / "backtests").glob("report*.html"),
+    *(_APP / "templates" / "backtests").glob("*.html"),
     _APP / "templatetags" / "report.py",
     *Path(inspect.getfile(ResultData)).parent.glob("*.py"),
 )
 
 
-def read(backtest_id: str, *, now: datetime) -> bytes:
+def read(backtest_id: str, *, now: datetime) -> ResultPage:
     """Return the page of a completed backtest from the cache, or render and cache it.
 
     Raises BacktestNotFound.
     """
     cached = _load(backtest_id)
-    return page.with_script(zlib.decompress(cached or _render(backtest_id, now=now)))
+    return ResultPage.unpack(zlib.decompress(cached or _render(backtest_id, now=now)))
 
 
 @transaction.atomic
@@ -61,7 +62,7 @@ def _render(backtest_id: str, *, now: datetime) -> bytes:
         return cached
     # Read before the page is made: evidence that is ready meanwhile is on the next reader's page.
     changing = Backtest.objects.values_list(*_CHANGING).get(pk=backtest_id)
-    html = zlib.compress(page.render(backtest, now=now))
+    html = zlib.compress(page.render(backtest, now=now).pack())
     ReportPage.objects.update_or_create(
         backtest=backtest,
         defaults={

@@ -9,6 +9,7 @@ from django.db.models import QuerySet
 
 from apps.accounts.models import User
 from apps.backtests.analysis.report import page_cache
+from apps.backtests.analysis.report.page import ResultPage, standalone_page
 from apps.backtests.models import Backtest, BacktestNotFound, BacktestStatus, ReportLink
 from apps.backtests.running import results
 from apps.core import audit
@@ -19,17 +20,21 @@ LINK_LIFETIME: Final = timedelta(hours=24)
 SIGNER: Final = Signer(salt="report of a backtest", sep=".")
 
 
+def read_result_page(*, owner: User, backtest_id: str, now: datetime) -> ResultPage:
+    """Return the parts of the page. Raises BacktestNotFound, NotCompleted."""
+    backtest = results.fetch_completed(owner=owner, backtest_id=backtest_id)
+    return page_cache.read(backtest.pk, now=now)
+
+
 def read(*, owner: User, backtest_id: str, now: datetime) -> bytes:
-    """Return the page. Raises BacktestNotFound, NotCompleted."""
-    return page_cache.read(
-        results.fetch_completed(owner=owner, backtest_id=backtest_id).pk, now=now
-    )
+    """Return the page as a file. Raises BacktestNotFound, NotCompleted."""
+    return standalone_page(read_result_page(owner=owner, backtest_id=backtest_id, now=now))
 
 
 def read_shared(*, signed: str, now: datetime) -> bytes:
-    """Return the page of a link. Raises NotFound."""
+    """Return the page of a link, as a file. Raises NotFound."""
     try:
-        return page_cache.read(open_link(signed, now=now), now=now)
+        return standalone_page(page_cache.read(open_link(signed, now=now), now=now))
     except BacktestNotFound:
         raise NotFound from None
 

@@ -1,0 +1,127 @@
+// Candles with the fills of a backtest or a run on them, and the levels of open positions.
+"use strict";
+
+/* Charts know UTC alone: a time is given as the second at which UTC reads what India reads. */
+const INDIA = 19_800;
+const secondsOf = (moment) => Date.parse(moment) / 1000 + INDIA;
+const momentOf = (seconds) => new Date((seconds - INDIA) * 1000).toISOString();
+const inIndia = new Intl.DateTimeFormat("en-GB", {
+  timeZone: "UTC", day: "2-digit", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit",
+});
+/* A midnight stands for a day. */
+const clock = (seconds) => inIndia.format(seconds * 1000).replace(", 00:00", "");
+const withDecimals = (digits, options) => {
+  const form = new Intl.NumberFormat("en-IN", {
+    minimumFractionDigits: digits, maximumFractionDigits: digits, signDisplay: "negative", ...options,
+  });
+  return (value) => form.format(value).replace("-", "−");
+};
+const price = withDecimals(2);
+
+/* Returns what an address of candles answers, null while it cannot be reached. */
+const fetchCandles = async (source, query) => {
+  const address = new URL(source, location.href);
+  for (const [name, value] of Object.entries(query)) address.searchParams.set(name, value);
+  const response = await fetch(address).catch(() => null); /* the network may be away */
+  if (!response?.ok) return null;
+  const answer = await response.json();
+  const candles = answer.candles.map(([time, open, high, low, close]) => ({ time: secondsOf(time), open, high, low, close }));
+  return { ...answer, candles };
+};
+
+/* Fills the form below the chart, and has the candle explained there. */
+const explainCandle = (explains, symbol, time) => {
+  const at = new Date(time * 1000).toISOString().slice(0, 16);
+  document.getElementById("explained-symbol").value = symbol;
+  document.getElementById("explained-at").value = at;
+  htmx.ajax("GET", `${explains}?${new URLSearchParams({ symbol, at })}`, { target: "#explanation" });
+};
+
+/* Draws what `load` returns: candles, fills, levels, the two ends of a trade, the part in sight and a note. */
+const candleChart = (load, onCandle) => {
+  const { createChart, createSeriesMarkers, CandlestickSeries, LineSeries, LineStyle } = LightweightCharts;
+  const MOST_TEXTS = 40; /* of more fills the texts would cover the candles */
+  const box = document.getElementById("chart");
+  const note = document.getElementById("chart-note");
+  const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+  const isQuiet = { priceLineVisible: false, lastValueVisible: false };
+
+  const chart = createChart(box, {
+    autoSize: true,
+    layout: { attributionLogo: false }, /* its style element is not allowed; the page has the notice */
+    localization: { locale: "en-IN", priceFormatter: price, timeFormatter: clock },
+    timeScale: { timeVisible: true, borderVisible: false, minBarSpacing: 0.05, rightOffset: 2 },
+    rightPriceScale: { borderVisible: false },
+    /* The wheel and a vertical drag scroll the page. */
+    handleScroll: { mouseWheel: false, vertTouchDrag: false },
+    handleScale: { mouseWheel: false },
+  });
+  const series = chart.addSeries(CandlestickSeries, isQuiet);
+  const path = chart.addSeries(LineSeries, { ...isQuiet, lineWidth: 2, lineStyle: LineStyle.Dashed, crosshairMarkerVisible: false });
+  const marks = createSeriesMarkers(series, []);
+  const scale = chart.timeScale();
+  let [shown, wanted, lines] = [{ candles: [], fills: [], levels: [] }, null, []];
+
+  const indexAt = (time) => shown.candles.findLastIndex((candle) => candle.time <= time);
+  const at = (time) => shown.candles[indexAt(time)]?.time;
+  const paint = () => {
+    const [up, down, line] = [color("gain"), color("loss"), { color: color("line") }];
+    chart.applyOptions({
+      layout: {
+        background: { color: "transparent" }, textColor: color("muted"),
+        fontFamily: getComputedStyle(document.body).fontFamily,
+      },
+      grid: { vertLines: line, horzLines: line },
+    });
+    series.applyOptions({ upColor: up, wickUpColor: up, borderUpColor: up, downColor: down, wickDownColor: down, borderDownColor: down });
+    const texts = shown.fills.length <= MOST_TEXTS;
+    const fills = shown.fills.filter(({ time }) => at(time) !== undefined).map(({ time, isBuy, tone, text }) => ({
+      time: at(time),
+      position: isBuy ? "belowBar" : "aboveBar",
+      shape: isBuy ? "arrowUp" : "arrowDown",
+      color: color(tone),
+      text: texts ? text : "",
+    }));
+    marks.setMarkers(fills.sort((a, b) => a.time - b.time));
+    for (const level of lines) series.removePriceLine(level);
+    lines = shown.levels.map(({ title, level, tone }) =>
+      series.createPriceLine({ price: level, title, color: color(tone), lineWidth: 1, lineStyle: LineStyle.Dashed }));
+    const ends = (shown.ends ?? []).map(({ time, value }) => ({ time: at(time), value }));
+    path.applyOptions({ color: color(shown.tone ?? "muted") });
+    path.setData(ends.length && ends[0].time !== undefined && ends[0].time < ends[1].time ? ends : []);
+  };
+
+  const show = async (part) => {
+    const isNew = JSON.stringify(part) !== JSON.stringify(wanted);
+    wanted = part;
+    const answer = await load(part);
+    if (wanted !== part) return;
+    if (!answer) {
+      note.textContent = "The candles cannot be read just now. Load the page again.";
+      return;
+    }
+    shown = answer;
+    series.setData(shown.candles);
+    paint();
+    note.textContent = shown.note;
+    if (shown.ends) scale.setVisibleLogicalRange({ from: indexAt(shown.ends[0].time) - 40, to: indexAt(shown.ends[1].time) + 40 });
+    else if (isNew) scale.fitContent();
+  };
+  const zoom = (factor) => {
+    const { from, to } = scale.getVisibleLogicalRange();
+    const [middle, half] = [(from + to) / 2, Math.max(((to - from) / 2) * factor, 5)];
+    scale.setVisibleLogicalRange({ from: middle - half, to: middle + half });
+  };
+
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paint);
+  chart.subscribeClick(({ time }) => {
+    if (time !== undefined) onCandle(time, shown);
+  });
+  chart.subscribeCrosshairMove(({ time, seriesData }) => {
+    const candle = seriesData.get(series);
+    note.textContent = candle
+      ? `${clock(time)}: open ${price(candle.open)}, high ${price(candle.high)}, low ${price(candle.low)}, close ${price(candle.close)}`
+      : shown.note;
+  });
+  return { show, zoom };
+};
