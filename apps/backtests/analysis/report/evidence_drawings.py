@@ -17,6 +17,12 @@ _HISTOGRAM_HEIGHT: Final = 130
 # The shares of the values between two percentiles of the engine.
 _SHARES: Final = (4, 20, 25, 25, 20, 4)
 
+_CONDITIONS: Final = {
+    ("gap", "none"): "No gap",
+    ("expiry", "expiry"): "Expiry days",
+    ("expiry", "none"): "Days without an expiry",
+}
+
 
 class Bar(NamedTuple):
     """A bar from one value to another, with the classes that colour it."""
@@ -210,7 +216,9 @@ def _regimes(figures: Json, _: Json) -> list[Drawing | None]:
         known = [row for row in figures[kind] if row["regime"] != "unknown"]
         for row in known if len(known) > 1 else ():
             trades = f" in {row['trades']:,} trade{'' if row['trades'] == 1 else 's'}"
-            name = f"{formats.humanize(kind)}: {row['regime']}"
+            name = _CONDITIONS.get(
+                (kind, row["regime"]), f"{formats.humanize(kind)}: {row['regime']}"
+            )
             rows.append(_amount(name, row["netProfit"], trades))
     return [row_drawing("Net profit by market condition", rows)] if rows else []
 
