@@ -170,9 +170,7 @@ def test_a_verdict_names_the_checks_that_do_not_pass() -> None:
     ]
     verdict = assess(checks)
     assert not verdict.passes
-    assert verdict.sentence == (
-        "Not proven. Failed: overfitting. In doubt: costs. Too little data: fills."
-    )
+    assert verdict.sentence == ("Failed: overfitting. In doubt: costs. Too little data: fills.")
 
 
 ALL_PASS = dict.fromkeys(SECTIONS, PASS)
@@ -203,7 +201,7 @@ def test_the_verdict_passes_on_the_needed_checks_with_one_in_doubt(
 
 def test_a_verdict_that_passes_promises_nothing() -> None:
     sentence = assess([check(name, PASS) for name in SECTIONS]).sentence
-    assert sentence == "Passed. It is no promise of profit."
+    assert sentence == "Every check holds. It is no promise of profit."
 
 
 def test_generated_prices_are_not_judged() -> None:

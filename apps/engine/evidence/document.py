@@ -68,13 +68,13 @@ def assess(checks: Sequence[EvidenceCheck]) -> Assessment:
     )
     is_robust = len(doubted & ROBUSTNESS) <= MOST_DOUBTED
     passes = not failed and passed >= NEEDED and is_robust
-    parts = ["Passed."] if passes else ["Not proven."]
+    parts = []
     for status, opening in _OPENINGS.items():
         titles = [SECTION_TITLES[check.name] for check in checks if check.status == status]
         if titles:
             parts.append(f"{opening}: {', '.join(titles).lower()}.")
     if passes:
-        parts.append("It is no promise of profit.")
+        parts = [*(parts or ["Every check holds."]), "It is no promise of profit."]
     return Assessment(passes, " ".join(parts), tuple(checks))
 
 
