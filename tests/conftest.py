@@ -51,7 +51,7 @@ def pytest_collection_finish() -> None:
     if "apps.engine.kernel.kernel" in sys.modules:
         from apps.engine import compilation
 
-        compilation.prepare_kernels(print)
+        compilation.Compilation.run(print)
     gc.freeze()
     gc.set_threshold(50_000)
     gc.enable()

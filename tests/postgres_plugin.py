@@ -57,7 +57,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
 def _begin_to_compile() -> None:
     """Without kernels, let workers collect during compilation, and then wait for it."""
     if not KERNELS.exists():
-        code = "import tests.settings, apps.engine as engine; engine.prepare_kernels(print)"
+        code = "import tests.settings, apps.engine as engine; engine.Compilation.run(print)"
         compiling = subprocess.Popen(
             [sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.DEVNULL
         )

@@ -14,8 +14,7 @@ from apps.core import database, files, jobs
 from apps.core import requests as request_ids
 from apps.core.database import is_passing
 from apps.core.errors import Code
-from apps.engine import EngineError, InsufficientBars
-from apps.engine.studies import TooFewSessions
+from apps.engine import EngineError
 
 if TYPE_CHECKING:
     from apps.backtests.running.shards import LoadedStudy
@@ -88,8 +87,8 @@ def run_attempt(
     except execution.StaleAttempt:
         raise
     except EngineError as error:
-        is_insufficient = isinstance(error, InsufficientBars | TooFewSessions)
-        fail(Code.INSUFFICIENT_DATA if is_insufficient else Code.UNPROCESSABLE_ENTITY, str(error))
+        code = Code.INSUFFICIENT_DATA if error.is_insufficient else Code.UNPROCESSABLE_ENTITY
+        fail(code, str(error))
     except MemoryError:
         fail(Code.UNPROCESSABLE_ENTITY, TOO_LITTLE_MEMORY)
     except Exception as error:

@@ -52,7 +52,7 @@ from apps.core.api.resources import (
     send_whole,
     whole_list,
 )
-from apps.engine.studies import MOST_SEED
+from apps.engine.studies import StudyConfig
 from apps.market.rulebook import SymbolNotTradable
 
 PREFER = prefer_header("the backtest has ended")
@@ -131,7 +131,7 @@ class BacktestViewSet(OwnedViewSet):
             name=body.get("name", ""),
             overrides={name: body[name] for name in OVERRIDES if name in body},
             configs={name: body[name] for name in configs if name in body},
-            seed=secrets.randbelow(MOST_SEED + 1),
+            seed=secrets.randbelow(StudyConfig.MOST_SEED + 1),
             now=self.now,
         )
         return Response(WholeBacktestSerializer.render(backtest), status=201)

@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from apps.engine.errors import LEAST_BARS, EngineError, InsufficientBars
+from apps.engine.errors import EngineError, InsufficientBars
 from apps.engine.lazy import lazy_names
 
 # Numba reads both when it is imported.
@@ -20,12 +20,11 @@ os.environ.setdefault(
 if TYPE_CHECKING:
     from apps.engine.compilation import (
         Compilation,
-        prepare_kernels,
     )
     from apps.engine.hashes import hash_of
     from apps.engine.kernel.records import ENGINE_VERSION, Settlement
     from apps.engine.simulation.charges import ChargeRow, Schedule
-    from apps.engine.simulation.plan import NEVER, Contract
+    from apps.engine.simulation.plan import Contract
     from apps.engine.simulation.receipt import (
         CandleSeries,
         notes_on_engine,
@@ -44,23 +43,18 @@ if TYPE_CHECKING:
         Payout,
         SymbolSeries,
     )
-    from apps.engine.simulation.verdict import (
-        OUTCOMES,
-        StoredResult,
-        Verdict,
-    )
+    from apps.engine.simulation.verdict import EntryExplanation, StoredResult
 else:
     __getattr__ = lazy_names(
         __name__,
         {
             "compilation": [
                 "Compilation",
-                "prepare_kernels",
             ],
             "hashes": ["hash_of"],
             "kernel.records": ["ENGINE_VERSION", "Settlement"],
             "simulation.charges": ["ChargeRow", "Schedule"],
-            "simulation.plan": ["Contract", "NEVER"],
+            "simulation.plan": ["Contract"],
             "simulation.receipt": [
                 "CandleSeries",
                 "notes_on_engine",
@@ -79,25 +73,19 @@ else:
                 "Payout",
                 "SymbolSeries",
             ],
-            "simulation.verdict": [
-                "StoredResult",
-                "OUTCOMES",
-                "Verdict",
-            ],
+            "simulation.verdict": ["EntryExplanation", "StoredResult"],
         },
     )
 
 __all__ = [
     "ENGINE_VERSION",
-    "LEAST_BARS",
-    "NEVER",
-    "OUTCOMES",
     "BarExplanation",
     "CandleSeries",
     "ChargeRow",
     "Compilation",
     "Contract",
     "EngineError",
+    "EntryExplanation",
     "History",
     "InsufficientBars",
     "Note",
@@ -111,9 +99,7 @@ __all__ = [
     "StoredResult",
     "StrategyAtBar",
     "SymbolSeries",
-    "Verdict",
     "hash_of",
     "notes_on_engine",
-    "prepare_kernels",
     "simulate",
 ]

@@ -42,16 +42,6 @@ SECONDS_BETWEEN_REFRESHES: Final = 0.5
 Say = Callable[[str], None]
 
 
-def prepare_kernels(say: Say) -> None:
-    """Compile the functions missing from the cache, and load all, so that no simulation waits for
-    the compiler.
-
-    Progress is a bar in a terminal and lines elsewhere; nothing if all is compiled.
-    """
-    with Compilation.started() as compilation:
-        compilation.finish(say)
-
-
 def load_kernels() -> None:
     """Load the compiled functions into this process."""
     for module in MODULES:
@@ -68,6 +58,16 @@ class Compilation:
 
     processes: Mapping[str, subprocess.Popen[bytes]]
     output: int
+
+    @classmethod
+    def run(cls, say: Say) -> None:
+        """Compile the functions missing from the cache, and load all, so that no simulation waits
+        for the compiler.
+
+        Progress is a bar in a terminal and lines elsewhere; nothing if all is compiled.
+        """
+        with cls.started() as compilation:
+            compilation.finish(say)
 
     @classmethod
     @contextmanager

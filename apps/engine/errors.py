@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 
 class EngineError(Exception):
     """Base of all intentional errors of the engine."""
+
+    is_insufficient: ClassVar[bool] = False
+    """Whether a longer range would do."""
 
 
 class _Absent:
@@ -62,6 +65,8 @@ LEAST_BARS = 2
 
 class InsufficientBars(EngineError):
     """Too few bars of a symbol remain in the range after the warm-up of its indicators."""
+
+    is_insufficient = True
 
     def __init__(self, symbol: str, *, held: int, needed: int) -> None:
         super().__init__(f"{symbol} has {held} bars in the range after warm-up; {needed} needed.")

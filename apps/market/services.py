@@ -11,7 +11,7 @@ from django.db import connection, transaction
 
 from apps.core.errors import Code, ServiceError
 from apps.core.times import day_in_india, midnight
-from apps.engine import NEVER
+from apps.engine import Contract
 from apps.engine.candles import DAY, TIMEFRAMES, Symbol
 from apps.engine.language import Strategy
 from apps.market.candles.bar_history import read_stored
@@ -112,7 +112,7 @@ def load_rule_set(*, files: Mapping[str, str], source: str, now: datetime) -> Ru
 
 
 def market_rules_of(
-    strategy: Strategy, *, first: date, last: date, until: int = NEVER
+    strategy: Strategy, *, first: date, last: date, until: int = Contract.NEVER
 ) -> MarketRules:
     """Return the rules for a strategy by the rule set in force and the loaded masters, as known at
     a moment: contracts settle by candles that are complete by then.

@@ -5,7 +5,7 @@ import pytest
 from apps.backtests.analysis.report import evidence_tables, formats, tables
 from apps.engine.results import Bin
 from apps.engine.results.breakdowns import trade_breakdowns
-from apps.engine.studies import parameter_name
+from apps.engine.studies import ParameterPath
 from apps.engine.units import Unit
 from tests.backtests.small_results import curve, trade, trades
 from tests.market.bars import at
@@ -95,7 +95,7 @@ def test_times_are_in_india_and_midnights_are_dates() -> None:
 
 def test_the_path_of_a_parameter_is_written_as_words() -> None:
     assert [
-        parameter_name(path)
+        ParameterPath(path).words
         for path in (
             "entryConditions.conditions[0].indicator1.period",
             "exitConditions.stopLoss.percentage",

@@ -14,11 +14,11 @@ from apps.engine.results.table import Figure
 from apps.engine.simulation.prepared_data import prepare_data
 from apps.engine.simulation.simulate import NO_CHARGES, History, simulate
 from apps.engine.simulation.simulations import EVERY_ROW, ignore_progress
-from apps.engine.studies import Grid, WalkForwardConfig, applied
-from apps.engine.studies import parse_config as config_of
-from apps.engine.studies.configs import Parameter
+from apps.engine.studies import WalkForwardConfig, applied
+from apps.engine.studies.grid import Grid
 from apps.engine.studies.grid_search import CACHE_BYTES, GridSearch, objective_of, search_grid
 from apps.engine.studies.monte_carlo import RESAMPLING_METHODS, path_rules, paths
+from apps.engine.studies.parameters import Parameter
 from apps.engine.studies.windows import windows_of
 from tests.benchmarks.peers.environments import PeersMissing
 from tests.benchmarks.peers.runners import peer, service_runner
@@ -149,8 +149,7 @@ def test_a_walk_forward_against_one_simulation_after_another() -> None:
     following days.
     """
     candles = session_bars(267).slice(0, 100_000)
-    config = config_of(
-        WalkForwardConfig,
+    config = WalkForwardConfig.read(
         {"windows": 5, "parameters": crossings(40), "objective": "netProfit"},
     )
     grid, histories = Grid(config.parameters), [History(SYMBOL, candles)]

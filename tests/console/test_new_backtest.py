@@ -12,8 +12,8 @@ from apps.algorithms.services import BUILT_IN_TEMPLATES, BuiltInTemplate
 from apps.backtests.models import Backtest, BacktestKind, WorkSpeed
 from apps.console.backtesting.study_forms import numbers_of
 from apps.console.schema_forms import FormNode
-from apps.engine.studies import OptimizationConfig, parse_config
-from apps.engine.studies.grid import path_errors
+from apps.engine.studies import OptimizationConfig
+from apps.engine.studies.search_errors import path_errors
 from tests import make
 from tests.backtests.price_series import wave_candles
 from tests.console.conftest import Browse
@@ -59,7 +59,7 @@ def test_every_number_that_is_offered_can_be_tried_as_proposed(strategy: BuiltIn
     numbers = numbers_of(dict(strategy.steps))
     assert numbers
     for number in numbers:
-        config = parse_config(OptimizationConfig, {"parameters": [number.proposal()]})
+        config = OptimizationConfig.read({"parameters": [number.proposal()]})
         assert path_errors(strategy.steps, config.parameters) == ()
         assert 1 < config.parameters[0].count <= 15
 

@@ -24,7 +24,7 @@ from apps.core.api.resources import schema
 from apps.core.errors import Code
 from apps.engine.language import strategy
 from apps.engine.studies import configs
-from apps.engine.studies.grid import path_errors
+from apps.engine.studies.search_errors import path_errors
 from apps.ops.api_document import docs
 from apps.trading.models import Run
 from tests import make, openapi
@@ -578,8 +578,8 @@ def _example_of_answer(name: str) -> Any:
 
 def test_the_studies_of_the_example_of_an_algorithm_can_be_submitted() -> None:
     changes = resources.examples_of("algorithms")["AlgorithmBody"]["Example"]
-    walk_forward = configs.parse_config(configs.WalkForwardConfig, changes["walkForwardConfig"])
-    configs.parse_config(configs.MonteCarloConfig, changes["monteCarloConfig"])
+    walk_forward = configs.WalkForwardConfig.read(changes["walkForwardConfig"])
+    configs.MonteCarloConfig.read(changes["monteCarloConfig"])
     steps = {name: changes[name] for name in STEPS}
     assert path_errors(steps, walk_forward.parameters) == ()
 

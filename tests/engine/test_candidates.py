@@ -9,8 +9,8 @@ from apps.engine.language.strategy import read_strategy
 from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.simulation.plan import plan_of
 from apps.engine.studies.candidates import CandidatePlan, Candidates, Overlap, merged
-from apps.engine.studies.configs import Parameter
-from apps.engine.studies.grid import Grid, applied
+from apps.engine.studies.grid import Grid
+from apps.engine.studies.parameters import Parameter, applied
 from tests.engine.configurations import complete
 
 ENTRY = "entryConditions.conditions"

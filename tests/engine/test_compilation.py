@@ -25,7 +25,7 @@ from tests.processes import PROJECT, until
 
 PREPARE = """
 from apps.engine import compilation
-compilation.prepare_kernels(lambda line: print(line, flush=True))
+compilation.Compilation.run(lambda line: print(line, flush=True))
 """
 
 
@@ -119,9 +119,9 @@ def test_no_simulation_needs_more_than_was_prepared(
 
 
 def test_a_warm_cache_is_loaded_without_a_word() -> None:
-    compilation.prepare_kernels(print)
+    compilation.Compilation.run(print)
     lines: list[str] = []
-    compilation.prepare_kernels(lines.append)
+    compilation.Compilation.run(lines.append)
     assert lines == []
 
 

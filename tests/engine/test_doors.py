@@ -21,4 +21,4 @@ def test_a_door_exports_every_listed_name(door: str) -> None:
 
 def test_a_name_that_no_module_has_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="has no Nothing"):
-        lazy_names("apps.engine.studies", {"fan": ["FAN_PATHS"]})("Nothing")
+        lazy_names("apps.engine.studies", {"study": ["Study"]})("Nothing")

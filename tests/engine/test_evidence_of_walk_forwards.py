@@ -16,8 +16,8 @@ from apps.engine.simulation.charges import NO_CHARGES, ChargeRow, Schedule
 from apps.engine.simulation.plan import Contract
 from apps.engine.simulation.simulation_input import SimulationInput
 from apps.engine.simulation.timeline import History
-from apps.engine.studies.configs import WalkForwardConfig, parse_config
-from apps.engine.studies.grid import applied
+from apps.engine.studies.configs import WalkForwardConfig
+from apps.engine.studies.parameters import applied
 from apps.engine.units import Unit, rounded
 from tests.benchmarks.random_candles import session_bars
 from tests.engine.strategies import sma_cross, strategy
@@ -35,8 +35,7 @@ CROSS = strategy(
     exitConditions={"stopLoss": {"type": "percentage", "percentage": 0.5}},
     executionSettings={"slippage": 0.01},
 )
-CONFIG = parse_config(
-    WalkForwardConfig,
+CONFIG = WalkForwardConfig.read(
     {
         "parameters": [
             {

@@ -31,10 +31,11 @@ from apps.engine.simulation.charges import NO_CHARGES
 from apps.engine.simulation.prepared_data import prepare_data
 from apps.engine.simulation.simulate import History
 from apps.engine.simulation.simulations import EVERY_ROW, ignore_progress
-from apps.engine.studies.configs import OptimizationConfig, parse_config
-from apps.engine.studies.grid import Grid, applied
+from apps.engine.studies.configs import OptimizationConfig
+from apps.engine.studies.grid import Grid
 from apps.engine.studies.grid_search import CACHE_BYTES, GridSearch, search_grid
 from apps.engine.studies.overfitting import block_sums, overfitting
+from apps.engine.studies.parameters import applied
 from tests.engine.evidence_inputs import CAPITAL, evidence_on
 from tests.engine.strategies import strategy
 
@@ -83,8 +84,7 @@ REVERTING, REVERTING_LONG = (
 STEPS = FOLLOWING.model_dump(mode="json", exclude_none=True, by_alias=True)
 PERIOD = "entryConditions.conditions[0].indicator{}.period"
 GRID = Grid(
-    parse_config(
-        OptimizationConfig,
+    OptimizationConfig.read(
         {
             "parameters": [
                 {"path": PERIOD.format(1), "from": 2, "to": 21, "step": 1},

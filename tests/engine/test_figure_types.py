@@ -15,7 +15,7 @@ from apps.engine.results import (
     ClosedTrade,
     SimulationReceipt,
 )
-from apps.engine.studies import FINDINGS
+from apps.engine.studies import MonteCarloResults, OptimizationResults, WalkForwardResults
 from apps.engine.studies.configs import PERCENTILES, SHOWN
 from apps.engine.studies.figures import Percentiles, ShownPerformance
 
@@ -24,7 +24,9 @@ TYPES = (
     Breakdowns,
     ClosedTrade,
     SimulationReceipt,
-    *FINDINGS,
+    MonteCarloResults,
+    OptimizationResults,
+    WalkForwardResults,
     EvidenceSections,
     BarExplanation,
     PositionExplanation,

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from apps.engine.studies.configs import Parameter
-from apps.engine.studies.grid import Grid, applied, path_errors
+from apps.engine.studies.grid import Grid
+from apps.engine.studies.parameters import Parameter, applied
+from apps.engine.studies.search_errors import path_errors
 from tests.engine.configurations import complete
 
 FAST = "entryConditions.conditions[0].indicator1.period"

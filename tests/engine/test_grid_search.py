@@ -20,9 +20,9 @@ from apps.engine.simulation.simulate import NO_CHARGES, History
 from apps.engine.simulation.simulations import EVERY_ROW, buffers_for, ignore_progress, row_range_of
 from apps.engine.simulation.timeline import SymbolSeries
 from apps.engine.studies import grid_search
-from apps.engine.studies.configs import Parameter
 from apps.engine.studies.grid import Grid
 from apps.engine.studies.grid_search import GridSearch, TooShort, require_days, search_grid
+from apps.engine.studies.parameters import Parameter
 from tests.benchmarks.random_candles import random_minutes
 from tests.engine.strategies import sma_cross, strategy
 

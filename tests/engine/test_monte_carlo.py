@@ -9,7 +9,7 @@ from apps.engine.kernel.records import CURVE, TRADE, Array
 from apps.engine.results.fill_quality import FillQuality
 from apps.engine.results.wire_receipt import SimulationReceipt
 from apps.engine.simulation.simulate import SimulationResult
-from apps.engine.studies.configs import MonteCarloConfig, parse_config
+from apps.engine.studies.configs import MonteCarloConfig
 from apps.engine.studies.monte_carlo import (
     RESAMPLING_METHODS,
     BlockTooLong,
@@ -22,7 +22,6 @@ from apps.engine.studies.monte_carlo import (
     usual_block,
     warm_up,
 )
-from apps.engine.studies.study import run_whole
 
 MASK, GOLDEN = 2**64 - 1, 0x9E3779B97F4A7C15
 PROFITS = np.round(np.random.default_rng(5).normal(3, 100, 37), 2)
@@ -93,8 +92,8 @@ def test_all_trades_are_drawn_with_equal_probability() -> None:
 def summary(*profits: float, **config: object) -> dict[str, Any]:
     trades = np.zeros(len(profits), TRADE)
     trades["gross"], trades["value"] = profits, 100.0
-    asked = parse_config(MonteCarloConfig, config)
-    output = run_whole(MonteCarlo(asked, result_with(trades), capital=100.0, seed=3))
+    asked = MonteCarloConfig.read(config)
+    output = MonteCarlo(asked, result_with(trades), capital=100.0, seed=3).run()
     findings: dict[str, Any] = output.findings
     return findings
 
@@ -175,8 +174,8 @@ def test_rule_19_the_usual_block_is_the_cube_root_of_the_trades() -> None:
 def test_a_block_of_all_trades_is_refused() -> None:
     trades = np.zeros(3, TRADE)
     for length, refused in ((2, False), (3, True), (10_000, True)):
-        asked = parse_config(
-            MonteCarloConfig, {"runs": 10, "method": "block_bootstrap", "blockLength": length}
+        asked = MonteCarloConfig.read(
+            {"runs": 10, "method": "block_bootstrap", "blockLength": length}
         )
         if refused:
             with pytest.raises(BlockTooLong, match=f"3 trades; blockLength is {length}"):

@@ -15,11 +15,11 @@ from apps.engine.simulation.simulate import History, SimulationResult, simulate
 from apps.engine.simulation.simulation_input import SimulationInput
 from apps.engine.simulation.simulations import ignore_progress
 from apps.engine.studies.configs import OptimizationConfig
-from apps.engine.studies.configs import parse_config as read
-from apps.engine.studies.grid import Grid, applied
+from apps.engine.studies.grid import Grid
 from apps.engine.studies.grid_search import NothingToTry, TooShort, rank
 from apps.engine.studies.optimise import SCORE, Optimisation, distinct_positions, plateau
 from apps.engine.studies.overfitting import block_sums, overfitting
+from apps.engine.studies.parameters import applied
 from tests.benchmarks.random_candles import random_minutes, session_bars
 from tests.engine.strategies import sma_cross, strategy
 from tests.engine.whole_studies import optimise
@@ -37,8 +37,8 @@ PARAMETERS = [
 
 
 def optimised(*, threads: int = 1, **config: object) -> tuple[SimulationResult, dict[str, Any]]:
-    asked = read(
-        OptimizationConfig, {"parameters": PARAMETERS, "objective": "sharpeRatio", **config}
+    asked = OptimizationConfig.read(
+        {"parameters": PARAMETERS, "objective": "sharpeRatio", **config}
     )
     output = optimise(
         STEPS, asked, histories=HISTORIES, start=0, end=2**40, capital=1e6, seed=9, threads=threads
@@ -95,7 +95,7 @@ def test_a_random_search_tries_some_of_the_grid_by_its_seed() -> None:
     assert (study["sets"], study["tried"]) == (6, 4)
     assert study == optimised(method="random", maxRuns=4)[1]
     numbers = Grid(
-        read(OptimizationConfig, {"parameters": PARAMETERS, "objective": "netProfit"}).parameters
+        OptimizationConfig.read({"parameters": PARAMETERS, "objective": "netProfit"}).parameters
     )
     drawn = [numbers.values(index) for index in numbers.drawn(4, seed=9)]
     assert all(row["parameters"] in drawn for row in study["ranking"])
@@ -122,7 +122,7 @@ def test_the_deflation_is_of_daily_returns_over_all_that_were_tried() -> None:
 def test_overfitting_is_of_the_daily_returns_of_all_sets() -> None:
     stops = [{"path": STOP, "from": 0.1, "to": 2.5, "step": 0.1}]
     histories = [History("NSE:TEST", random_minutes(40_000))]
-    asked = read(OptimizationConfig, {"parameters": stops, "objective": "netProfit"})
+    asked = OptimizationConfig.read({"parameters": stops, "objective": "netProfit"})
     inputs = SimulationInput(STEPS, histories, 0, 2**40, 1e6)
     study = Optimisation.prepare(inputs, asked)
     parts = [
@@ -208,7 +208,7 @@ def test_minutes_that_end_with_the_same_bar_trade_alike_and_are_tried_once() -> 
     }
     assert trades[11] == trades[13] == trades[15] != trades[17]
     parameters = [{"path": path, "from": 11, "to": 17, "step": 2}]
-    asked = read(OptimizationConfig, {"parameters": parameters, "objective": "netProfit"})
+    asked = OptimizationConfig.read({"parameters": parameters, "objective": "netProfit"})
     output = optimise(steps, asked, histories=histories, start=0, end=2**40, capital=1e6)
     study: Any = output.findings
     assert (study["sets"], study["tried"]) == (2, 2)
@@ -223,7 +223,7 @@ def test_an_exception_of_the_report_ends_the_search() -> None:
         if done:
             raise Stop
 
-    asked = read(OptimizationConfig, {"parameters": PARAMETERS, "objective": "netProfit"})
+    asked = OptimizationConfig.read({"parameters": PARAMETERS, "objective": "netProfit"})
     with pytest.raises(Stop):
         optimise(
             STEPS, asked, histories=HISTORIES, start=0, end=2**40, capital=1e6, on_progress=report

@@ -15,7 +15,7 @@ from apps.engine.evidence.sensitivity import (
 from apps.engine.language.strategy import parse
 from apps.engine.results.trade_figures import net_profits
 from apps.engine.simulation.simulate import History, simulate
-from apps.engine.studies.grid import applied
+from apps.engine.studies.parameters import applied
 from tests.benchmarks.random_candles import session_bars
 from tests.engine.evidence_inputs import evidence_on
 from tests.engine.strategies import sma_cross, strategy

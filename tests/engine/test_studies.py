@@ -9,24 +9,22 @@ from apps.engine.studies.configs import (
     MonteCarloConfig,
     OptimizationConfig,
     WalkForwardConfig,
-    parse_config,
 )
-from apps.engine.studies.grid import size_errors
 
 STOP = {"path": "exitConditions.stopLoss.percentage", "from": 0.5, "to": 2, "step": 0.5}
 
 
 def errors(kind: Any, **sent: object) -> list[str]:
     with pytest.raises(InvalidStudy) as refusal:
-        parse_config(kind, sent)
+        kind.read(sent)
     return [error.field for error in refusal.value.errors]
 
 
 def test_defaults() -> None:
-    made = parse_config(WalkForwardConfig, {"parameters": [STOP]})
+    made = WalkForwardConfig.read({"parameters": [STOP]})
     assert (made.windows, made.trainRatio, made.anchored) == (5, 0.7, False)
     assert made.objective == "sharpeRatioAnnualized"
-    assert parse_config(MonteCarloConfig, {}).method == "bootstrap"
+    assert MonteCarloConfig.read({}).method == "bootstrap"
 
 
 @pytest.mark.parametrize(
@@ -58,14 +56,12 @@ def test_errors_are_named(kind: Any, sent: dict[str, Any], field: str) -> None:
 
 def test_a_grid_over_the_most_runs_is_an_error_and_a_random_search_is_not() -> None:
     sent = {"parameters": [STOP], "maxRuns": 3}
-    assert [error.field for error in size_errors(parse_config(OptimizationConfig, sent))] == [
-        "maxRuns"
-    ]
-    assert size_errors(parse_config(OptimizationConfig, {**sent, "method": "random"})) == ()
-    assert size_errors(parse_config(OptimizationConfig, {**sent, "maxRuns": 4})) == ()
+    assert [error.field for error in OptimizationConfig.read(sent).size_errors()] == ["maxRuns"]
+    assert OptimizationConfig.read({**sent, "method": "random"}).size_errors() == ()
+    assert OptimizationConfig.read({**sent, "maxRuns": 4}).size_errors() == ()
 
 
 def test_a_walk_forward_tries_a_bounded_number_of_sets() -> None:
     many = [{"path": f"a.b{i}", "from": 1, "to": 501, "step": 1} for i in range(2)]
-    errors = size_errors(parse_config(WalkForwardConfig, {"parameters": many}))
+    errors = WalkForwardConfig.read({"parameters": many}).size_errors()
     assert [error.field for error in errors] == ["parameters"]

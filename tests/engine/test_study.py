@@ -13,10 +13,9 @@ from apps.engine.simulation.simulate import simulate
 from apps.engine.simulation.simulation_input import SimulationInput
 from apps.engine.simulation.simulations import ignore_progress
 from apps.engine.studies.configs import MonteCarloConfig, OptimizationConfig, WalkForwardConfig
-from apps.engine.studies.configs import parse_config as read
 from apps.engine.studies.monte_carlo import MonteCarlo
 from apps.engine.studies.optimise import Optimisation
-from apps.engine.studies.study import Study, StudyOutput, run_whole
+from apps.engine.studies.study import Study, StudyOutput
 from apps.engine.studies.walk_forward import WalkForward
 from tests.engine import test_optimise, test_walk_forward
 
@@ -25,7 +24,7 @@ CROSSES = SimulationInput(test_optimise.STEPS, test_optimise.HISTORIES, 0, 2**40
 
 
 def optimisation(objective: str) -> Study:
-    config = read(OptimizationConfig, {**PARAMETERS, "objective": objective})
+    config = OptimizationConfig.read({**PARAMETERS, "objective": objective})
     return Optimisation.prepare(CROSSES, config)
 
 
@@ -33,20 +32,20 @@ def optimisation_of_some() -> Study:
     """Optimise with sets that cannot run, drawn at random."""
     slow = {"path": test_optimise.SLOW, "from": 1, "to": 1001, "step": 50}
     asked = {"parameters": [slow], "objective": "winStreak", "method": "random", "maxRuns": 15}
-    return Optimisation.prepare(CROSSES, read(OptimizationConfig, asked))
+    return Optimisation.prepare(CROSSES, OptimizationConfig.read(asked))
 
 
 def walk_forward() -> Study:
     asked = {"parameters": test_walk_forward.PARAMETERS, "objective": "netProfit"}
     inputs = SimulationInput(test_walk_forward.STEPS, test_walk_forward.HISTORIES, 0, 2**40, 1e6)
-    return WalkForward.prepare(inputs, read(WalkForwardConfig, asked))
+    return WalkForward.prepare(inputs, WalkForwardConfig.read(asked))
 
 
 def monte_carlo(method: str) -> Study:
     result = simulate(
         test_optimise.CROSS, test_optimise.HISTORIES, start=0, end=2**40, capital=1e6, seed=9
     )
-    return MonteCarlo(read(MonteCarloConfig, {"runs": 500, "method": method}), result, 1e6, 9)
+    return MonteCarlo(MonteCarloConfig.read({"runs": 500, "method": method}), result, 1e6, 9)
 
 
 def bytes_of(output: StudyOutput[Any]) -> tuple[str, bytes, bytes]:
@@ -69,7 +68,7 @@ def bytes_of(output: StudyOutput[Any]) -> tuple[str, bytes, bytes]:
 def test_parts_scored_by_several_in_any_order_give_the_same_bytes(
     prepare: Callable[[], Study],
 ) -> None:
-    whole = bytes_of(run_whole(prepare()))
+    whole = bytes_of(prepare().run())
     workers = [prepare(), prepare()]
     size = workers[0].size
     edges = [0, 1, size // 3, size // 2, size]

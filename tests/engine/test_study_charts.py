@@ -5,10 +5,10 @@ from math import nan
 import numpy as np
 import pytest
 
-from apps.engine.studies.configs import Parameter
 from apps.engine.studies.fan import fan
 from apps.engine.studies.grid import Grid
 from apps.engine.studies.heat_map import MOST_CELLS, heat_map
+from apps.engine.studies.parameters import Parameter
 
 FAST, SLOW, STOP = "fast", "slow", "stop"
 

@@ -9,9 +9,9 @@ from apps.engine.language.strategy import parse
 from apps.engine.results.table import Figure
 from apps.engine.simulation.simulate import Contract, History, SimulationResult, simulate
 from apps.engine.studies.configs import WalkForwardConfig
-from apps.engine.studies.configs import parse_config as read
-from apps.engine.studies.grid import Grid, applied
+from apps.engine.studies.grid import Grid
 from apps.engine.studies.grid_search import rank
+from apps.engine.studies.parameters import applied
 from apps.engine.studies.windows import TooFewSessions
 from apps.engine.units import Unit, rounded
 from tests.benchmarks.random_candles import session_bars
@@ -38,7 +38,7 @@ DAYS = np.unique((CANDLES.time + 19_800) // 86_400) * 86_400 - 19_800
 
 
 def walked(*, threads: int = 1, **config: object) -> tuple[SimulationResult, dict[str, Any]]:
-    asked = read(WalkForwardConfig, {"parameters": PARAMETERS, "objective": "netProfit", **config})
+    asked = WalkForwardConfig.read({"parameters": PARAMETERS, "objective": "netProfit", **config})
     output = walk_forward(
         STEPS, asked, histories=HISTORIES, start=0, end=2**40, capital=1e6, threads=threads
     )
@@ -55,7 +55,7 @@ def between(values: dict[str, float], first: int, last: int, capital: float) -> 
 def test_every_window_is_simulations_of_its_days(anchored: bool) -> None:
     """22 days, 5 windows, 0.7: three days each, the first after seven."""
     joined, study = walked(anchored=anchored)
-    grid = Grid(read(WalkForwardConfig, {"parameters": PARAMETERS}).parameters)
+    grid = Grid(WalkForwardConfig.read({"parameters": PARAMETERS}).parameters)
     capital, trades = 1e6, 0
     for k, row in enumerate(study["windows"]):
         train, test = (0 if anchored else 3 * k), 7 + 3 * k
@@ -101,7 +101,7 @@ def test_tests_end_once_the_money_is_gone() -> None:
         executionSettings={"slippage": 2},
     ).model_dump(mode="json", exclude_none=True, by_alias=True)
     risky = [History("NSE:TEST", CANDLES, contract=Contract(margin=0.01))]
-    config = read(WalkForwardConfig, {"parameters": PARAMETERS, "objective": "netProfit"})
+    config = WalkForwardConfig.read({"parameters": PARAMETERS, "objective": "netProfit"})
     output = walk_forward(steps, config, histories=risky, start=0, end=2**40, capital=1e6)
     assert len(output.findings["windows"]) == 1
     notes = output.result.receipt["notes"]

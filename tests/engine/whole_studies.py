@@ -7,7 +7,7 @@ from apps.engine.simulation.simulation_input import SimulationInput
 from apps.engine.simulation.simulations import ReportProgress, ignore_progress
 from apps.engine.studies.configs import OptimizationConfig, WalkForwardConfig
 from apps.engine.studies.optimise import Optimisation
-from apps.engine.studies.study import StudyOutput, run_whole
+from apps.engine.studies.study import StudyOutput
 from apps.engine.studies.walk_forward import WalkForward
 
 
@@ -21,7 +21,7 @@ def optimise(
 ) -> StudyOutput[Any]:
     """Search the grid; `inputs` are as for `SimulationInput`."""
     study = Optimisation.prepare(SimulationInput(steps, **inputs), config, on_progress=on_progress)
-    return run_whole(study, threads=threads, on_progress=on_progress)
+    return study.run(threads=threads, on_progress=on_progress)
 
 
 def walk_forward(
@@ -34,4 +34,4 @@ def walk_forward(
 ) -> StudyOutput[Any]:
     """Train and test in windows; `inputs` are as for `SimulationInput`."""
     study = WalkForward.prepare(SimulationInput(steps, **inputs), config, on_progress=on_progress)
-    return run_whole(study, threads=threads, on_progress=on_progress)
+    return study.run(threads=threads, on_progress=on_progress)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from apps.backtests.running.histories import symbol_history, unadjusted_split_notes
 from apps.core.times import day_in_india
-from apps.engine import LEAST_BARS, History, InsufficientBars, OtherSymbol
+from apps.engine import History, InsufficientBars, OtherSymbol
 from apps.engine.candles import TIMEFRAMES, Candles, Sessions, resample
 from apps.engine.language import Strategy
 from apps.market.rulebook import MarketRules, bundled_market_rules
@@ -51,5 +51,5 @@ def _resample(source: str, part: InstrumentBars, timeframe: str, sessions: Sessi
     known_until = int(part.candles.time[-1]) + TIMEFRAMES[source]
     candles = resample(part.candles, source, timeframe, sessions, until=known_until)
     if not len(candles):
-        raise InsufficientBars(part.symbol, held=0, needed=LEAST_BARS)
+        raise InsufficientBars(part.symbol, held=0, needed=History.LEAST_BARS)
     return candles

@@ -18,7 +18,6 @@ from apps.core.times import day_in_india
 from apps.engine import SimulationInput
 from apps.engine.evidence import EvidenceInput, look_ahead_of
 from apps.engine.language import parse
-from apps.engine.studies import run_whole
 from apps.market.rulebook import bundled_market_rules
 from apps.market.services import ImportOptions, read_one_series
 
@@ -80,7 +79,7 @@ def _run_again(document: Mapping[str, Any], candles: Path) -> ReceiptWithCandles
         output = BacktestOutput(inputs.simulate(), None)
     else:
         study = study_of(backtest, inputs, report=lambda done: None)
-        whole = run_whole(study, threads=THREADS)
+        whole = study.run(threads=THREADS)
         output = BacktestOutput(whole.result, whole.findings)
     made: dict[str, object] = {**output.result.receipt, **output.hashes(backtest.study)}
     if backtest.study is None and "lookAhead" in receipt:

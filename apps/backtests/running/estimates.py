@@ -2,7 +2,7 @@
 and the limits of users and workers.
 """
 
-from math import ceil, prod
+from math import ceil
 from typing import Final, NamedTuple
 
 from django.conf import settings
@@ -16,7 +16,6 @@ from apps.backtests.running.submissions import STUDY_FIELDS
 from apps.core.errors import Code, ServiceError
 from apps.core.machine import memory_limit
 from apps.core.times import duration_text
-from apps.engine.studies import MonteCarloConfig, WalkForwardConfig, parse_config
 from apps.market.candles import estimate_bars
 
 BYTES_OF_A_MEGABYTE: Final = 10**6
@@ -95,13 +94,7 @@ def count_items(backtest: Backtest) -> int:
     kind = BacktestKind(backtest.kind)
     if kind is BacktestKind.BACKTEST:
         return 1
-    config = parse_config(STUDY_FIELDS[kind].model, backtest.study or {})
-    if isinstance(config, MonteCarloConfig):
-        return config.runs
-    sets = prod(parameter.count for parameter in config.parameters)
-    if isinstance(config, WalkForwardConfig):
-        return sets * config.windows
-    return min(sets, config.maxRuns)
+    return STUDY_FIELDS[kind].model.read(backtest.study or {}).items
 
 
 def stored_bars_of(backtest: Backtest) -> int:

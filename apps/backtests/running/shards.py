@@ -25,7 +25,7 @@ from apps.backtests.running.simulating import SHARE_OF_READING, BacktestOutput
 from apps.core import database
 from apps.engine import EngineError
 from apps.engine.results import Array
-from apps.engine.studies import SHARE_OF_SCORES, Study
+from apps.engine.studies import Study
 from apps.market.candles import SessionCoverage
 
 MAX_STUDY_SECONDS: Final = 3600  # of one worker
@@ -65,7 +65,7 @@ class LoadedStudy:
 
     def conclude(self, scores: Array, report: Report) -> BacktestOutput:
         """Return the output from the scores of all items."""
-        share = SHARE_OF_READING + (1 - SHARE_OF_READING) * SHARE_OF_SCORES
+        share = SHARE_OF_READING + (1 - SHARE_OF_READING) * Study.SHARE_OF_SCORES
         output = self.study.conclude(
             scores,
             threads=simulating.THREADS,
@@ -133,7 +133,7 @@ def _scored(study: Study, items: slice, threads: int, report: Report) -> Array:
 
 def _progress(scored: float) -> float:
     """Return the fraction of the whole study that is done with these scores."""
-    return SHARE_OF_READING + (1 - SHARE_OF_READING) * SHARE_OF_SCORES * scored
+    return SHARE_OF_READING + (1 - SHARE_OF_READING) * Study.SHARE_OF_SCORES * scored
 
 
 @transaction.atomic

@@ -25,7 +25,6 @@ from apps.engine.language import parse
 from apps.engine.results import Array
 from apps.engine.studies import (
     Study,
-    parse_config,
     prepare_study,
 )
 from apps.market.candles import SessionCoverage, first_stored_days
@@ -183,5 +182,5 @@ def study_of(
     def keep_alive(done: float) -> None:
         report(0.0)
 
-    config = parse_config(STUDY_FIELDS[BacktestKind(backtest.kind)].model, backtest.study or {})
+    config = STUDY_FIELDS[BacktestKind(backtest.kind)].model.read(backtest.study or {})
     return prepare_study(config, inputs, on_progress=keep_alive)

@@ -11,15 +11,12 @@ from apps.algorithms.services import AlgorithmIncomplete, to_fault, unfinished_s
 from apps.backtests.models import BacktestKind
 from apps.core.errors import Fault, InvalidInput
 from apps.core.times import day_in_india, midnight, read_moment
-from apps.engine.language import FieldError, Strategy, read_strategy
+from apps.engine.language import FieldError, InvalidStrategy, Strategy, read_strategy
 from apps.engine.studies import (
-    Config,
-    InvalidStudy,
     MonteCarloConfig,
     OptimizationConfig,
+    StudyConfig,
     WalkForwardConfig,
-    parse_config,
-    search_errors,
 )
 from apps.market.candles import EARLIEST
 
@@ -33,7 +30,7 @@ class StudyField(NamedTuple):
     """The field of a request that configures a study, and its model."""
 
     name: str
-    model: type[WalkForwardConfig | MonteCarloConfig | OptimizationConfig]
+    model: type[StudyConfig]
 
 
 STUDY_FIELDS: Final[Mapping[BacktestKind, StudyField]] = {
@@ -138,7 +135,7 @@ def _faults_caused_by_overrides(stored: Steps, overrides: Mapping[str, object]) 
 
 def study_config(
     kind: BacktestKind, *, requested: StudyConfigs, stored: StudyConfigs, steps: Mapping[str, Any]
-) -> Config | None:
+) -> StudyConfig | None:
     """Return the configuration of a study: from the request, else the algorithm's own, else the
     defaults; None for a plain backtest.
 
@@ -154,10 +151,10 @@ def study_config(
     is_stored = field.name not in requested and stored.get(field.name) is not None
     values = (stored if is_stored else requested).get(field.name)
     try:
-        config = parse_config(field.model, values or {})
-    except InvalidStudy as error:
+        config = field.model.read(values or {})
+    except InvalidStrategy as error:
         raise _invalid_config(field.name, error.errors, is_stored=is_stored) from error
-    if not isinstance(config, MonteCarloConfig) and (faults := search_errors(steps, config)):
+    if faults := config.errors_in(steps):
         raise _invalid_config(field.name, faults, is_stored=is_stored)
     return config
 

@@ -11,7 +11,7 @@ from apps.backtests.running.histories import longer_candles
 from apps.backtests.running.range_coverage import last_session_days, past_days
 from apps.backtests.running.submissions import DateRange
 from apps.core.errors import Code, ServiceError
-from apps.engine import LEAST_BARS
+from apps.engine import History
 from apps.engine.candles import TIMEFRAME_SECONDS
 from apps.engine.language import AlignedCandles, Strategy
 from apps.engine.results import METRICS, least_dates
@@ -82,15 +82,15 @@ def require_bars(strategy: Strategy, date_range: DateRange) -> None:
         basic.timeframe,
         start=date_range.start,
         end=date_range.end,
-        within=LEAST_BARS,
-        total=LEAST_BARS + warmup,
+        within=History.LEAST_BARS,
+        total=History.LEAST_BARS + warmup,
     ):
         usable = max(min(stored, before + stored - warmup), 0)
         raise _insufficient_history(symbol, basic.timeframe, warmup, usable)
     for timeframe, warmup in strategy.higher_timeframe_warmups.items():
         for symbol in _symbols_to_inspect(strategy, timeframe, warmup, date_range):
             usable = _count_usable_bars(strategy, symbol, timeframe, warmup, date_range)
-            if usable < LEAST_BARS:
+            if usable < History.LEAST_BARS:
                 raise _insufficient_history(symbol, timeframe, warmup, usable)
     for symbol, timeframes in strategy.read_symbols.items():
         for timeframe, warmup in timeframes.items():
@@ -107,7 +107,7 @@ def _require_bars_of_read_symbol(
         start=date_range.start,
         end=date_range.end,
         within=1,
-        total=LEAST_BARS + warmup,
+        total=History.LEAST_BARS + warmup,
     ):
         usable = max(min(stored, before + stored - warmup), 0)
         raise _insufficient_history(symbol, timeframe, warmup, usable)
@@ -122,7 +122,7 @@ def _insufficient_history(
         timeframe=timeframe,
         barsInRange=usable,
         warmUpBars=warmup,
-        needed=LEAST_BARS,
+        needed=History.LEAST_BARS,
         held=stored,
         firstBar=min((str(row["first"]) for row in stored), default=None),
         lastBar=max((str(row["last"]) for row in stored), default=None),
@@ -174,7 +174,8 @@ def _symbols_to_inspect(
         symbols = tuple(
             symbol
             for symbol in symbols
-            if before[symbol].before < warmup + _BEGUN_CANDLES or after[symbol].within < LEAST_BARS
+            if before[symbol].before < warmup + _BEGUN_CANDLES
+            or after[symbol].within < History.LEAST_BARS
         )
     return symbols
 
@@ -184,7 +185,7 @@ def _count_usable_bars(
 ) -> int:
     """Count the bars with enough longer candles, among the last LEAST_BARS of the range."""
     own = strategy.basicInfo.timeframe
-    bars = read_page(symbol, own, start=None, end=date_range.end, limit=LEAST_BARS).candles
+    bars = read_page(symbol, own, start=None, end=date_range.end, limit=History.LEAST_BARS).candles
     longer = longer_candles(symbol, own, timeframe, start=date_range.start, end=date_range.end)
     seen = AlignedCandles.of(bars, own, longer.candles, timeframe, calendar_of(symbol)).seen
     return int(np.count_nonzero(seen >= warmup))

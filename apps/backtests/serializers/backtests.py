@@ -52,7 +52,14 @@ from apps.engine.results import (
     ReceiptNote,
     round_for_wire,
 )
-from apps.engine.studies import FINDINGS, MonteCarloConfig, OptimizationConfig, WalkForwardConfig
+from apps.engine.studies import (
+    MonteCarloConfig,
+    MonteCarloResults,
+    OptimizationConfig,
+    OptimizationResults,
+    WalkForwardConfig,
+    WalkForwardResults,
+)
 from apps.market.serializers import RANGE_END
 from apps.symbols.serializers import SYMBOL
 
@@ -309,7 +316,9 @@ class BacktestSerializer(AnswerSerializer):
     config = StudyConfigField(source="study")
     performance = PerformanceField(BacktestPerformance, allow_null=True)
     results = FiguresField(
-        *FINDINGS,
+        WalkForwardResults,
+        MonteCarloResults,
+        OptimizationResults,
         source="study_results",
         allow_null=True,
         help_text="The results of a study, by its kind.",

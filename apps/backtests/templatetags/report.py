@@ -8,7 +8,7 @@ from django import template
 
 from apps.backtests.analysis.report import formats
 from apps.engine.results import METRICS
-from apps.engine.studies import parameter_name
+from apps.engine.studies import ParameterPath
 
 register: Final = template.Library()
 
@@ -29,7 +29,7 @@ _register_number_filter("percent", lambda value: formats.format_number(value) + 
 _register_number_filter("count", lambda value: formats.format_number(value, 0))
 _register_number_filter("tone", lambda value: "gain" if value > 0 else "loss" if value < 0 else "")
 register.filter("named", formats.humanize)
-register.filter("parameter", parameter_name)
+register.filter("parameter", lambda path: ParameterPath(path).words)
 register.filter("label", lambda name: name if ":" in name else formats.humanize(name))
 
 

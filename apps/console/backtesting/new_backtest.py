@@ -29,12 +29,10 @@ from apps.core import database
 from apps.core.errors import InvalidInput, ServiceError
 from apps.core.times import INDIA
 from apps.engine.studies import (
-    MOST_SEED,
-    Config,
-    Grid,
     MonteCarloConfig,
+    OptimizationConfig,
+    StudyConfig,
     WalkForwardConfig,
-    parse_config,
 )
 
 # The fields beside the configuration of a study.
@@ -148,7 +146,7 @@ def _read(
 
 
 def _submit(wanted: Mapping[str, Any], name: str) -> Backtest:
-    return services.submit(**wanted, name=name, seed=secrets.randbelow(MOST_SEED + 1))
+    return services.submit(**wanted, name=name, seed=secrets.randbelow(StudyConfig.MOST_SEED + 1))
 
 
 def _estimate(backtest: Backtest) -> str:
@@ -156,22 +154,26 @@ def _estimate(backtest: Backtest) -> str:
     kind = BacktestKind(backtest.kind)
     sentences = []
     if field := STUDY_FIELDS.get(kind):
-        config = parse_config(field.model, backtest.study or {})
+        config = field.model.read(backtest.study or {})
         sentences.append(_size_of(config, backtest.configuration))
     if seconds := services.estimate_seconds(backtest):
         sentences.append(f"One worker takes {format_duration(seconds)}.")
     return " ".join(sentences)
 
 
-def _size_of(config: Config, steps: Mapping[str, Any]) -> str:
-    if isinstance(config, MonteCarloConfig):
-        return f"The trades are drawn {config.runs:,} times."
-    sets = Grid(config.parameters, steps).size
-    if isinstance(config, WalkForwardConfig):
-        return f"{sets:,} sets are tried in each of {config.windows} windows."
-    if config.method == "random" and config.maxRuns < sets:
-        return f"{config.maxRuns:,} of {sets:,} sets are tried."
-    return f"{sets:,} sets are tried."
+def _size_of(config: StudyConfig, steps: Mapping[str, Any]) -> str:
+    match config:
+        case MonteCarloConfig():
+            return f"The trades are drawn {config.runs:,} times."
+        case WalkForwardConfig():
+            sets = config.grid(steps).size
+            return f"{sets:,} sets are tried in each of {config.windows} windows."
+        case OptimizationConfig():
+            sets = config.grid(steps).size
+            if config.method == "random" and config.maxRuns < sets:
+                return f"{config.maxRuns:,} of {sets:,} sets are tried."
+            return f"{sets:,} sets are tried."
+    raise TypeError(f"{config!r} configures no study.")
 
 
 def _first_values(coverage: list[dict[str, Any]]) -> dict[str, str]:

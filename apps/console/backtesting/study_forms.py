@@ -14,7 +14,7 @@ from apps.console.describing.algorithms import STEPS_FORM
 from apps.console.schema_forms import FormNode, Option, Roots, form_of, read_form
 from apps.core.api.resources import ref
 from apps.engine.language import read_strategy
-from apps.engine.studies import applied, why_not_tried
+from apps.engine.studies import ParameterPath, applied
 
 # The approximate number of steps from the first proposed value to the last.
 _STEPS: Final = 6
@@ -78,7 +78,7 @@ def numbers_of(steps: Configuration) -> list[StepNumber]:
         number
         for root in form_of(steps, STEPS_FORM)
         for number in _numbers(root, (), steps)
-        if not why_not_tried(steps, number.path)
+        if not ParameterPath(number.path).fault_in(steps)
     ]
     steps_in_order = [*_FIRST_STEPS, *(step for step in STEPS if step not in _FIRST_STEPS)]
 

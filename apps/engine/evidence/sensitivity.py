@@ -35,8 +35,7 @@ from apps.engine.simulation.simulations import (
     row_range_of,
     simulate_plans,
 )
-from apps.engine.studies.configs import parameter_name
-from apps.engine.studies.grid import applied
+from apps.engine.studies.parameters import ParameterPath, applied
 from apps.engine.units import Unit, rounded, rupees_text
 
 SENSITIVITY: Final = "sensitivity"
@@ -203,8 +202,9 @@ def _sentence(result: Sensitivity) -> str:
         return f"{sentence} No single change of 10% takes half of the profit."
     value = cliff.values.get(cliff.path)
     change = f"{cliff.change:+.0%}" if value is None else f"at {value:g}"
+    name = ParameterPath(cliff.path).words
     return (
-        f"{sentence} Cliff: {parameter_name(cliff.path)} {change} turns {rupees_text(result.net)}"
+        f"{sentence} Cliff: {name} {change} turns {rupees_text(result.net)}"
         f" into {rupees_text(cliff.net)}."
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,6 +111,8 @@ class Contract:
     short_margin: float = 0.0
     strike: float = 0.0
     has_bands: bool = False
+
+    NEVER: ClassVar = NEVER
 
     def __post_init__(self) -> None:
         for name in ("lot", "multiplier", "margin"):

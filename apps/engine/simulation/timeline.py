@@ -103,6 +103,8 @@ class History:
     # The age of the closes that limit prices, and that of closes of an underlying, in days.
     CLOSE_DAYS: ClassVar = CLOSE_DAYS
     UNDERLYING_DAYS: ClassVar = 7
+    # The least number of bars of a range.
+    LEAST_BARS: ClassVar = LEAST_BARS
 
     symbol: str
     candles: Candles

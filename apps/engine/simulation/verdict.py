@@ -6,10 +6,12 @@ It has its trades, its curve and its counts of rejected signals by reason.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
+from typing_extensions import TypedDict
 
 from apps.engine.candles.candles import day_start, ist_day
 from apps.engine.kernel.codes import (
@@ -19,7 +21,7 @@ from apps.engine.kernel.codes import (
     LOCKED_DOWN,
     LOCKED_UP,
 )
-from apps.engine.kernel.reasons import EXIT_REASONS
+from apps.engine.kernel.reasons import EXIT_REASONS, REJECTIONS
 from apps.engine.kernel.records import Array
 from apps.engine.language.conditions import Side
 from apps.engine.language.strategy import Strategy
@@ -50,7 +52,6 @@ CERTAIN = (
 )
 UNCERTAIN = "not_traded"
 """One of the reasons that the result counted, and it does not say which."""
-OUTCOMES = (*CERTAIN, UNCERTAIN)
 
 SQUARES_OFF = AFTER_SQUARE_OFF | LAST_OF_SESSION
 
@@ -128,6 +129,26 @@ class SignalBar(NamedTuple):
         )
 
 
+class EntryExplanation(TypedDict):
+    """The reason for an entry at the candle, or against it."""
+
+    reason: Annotated[
+        str,
+        Field(
+            description="The outcome; `message` is the same in words.",
+            json_schema_extra={"enum": [*CERTAIN, UNCERTAIN]},
+        ),
+    ]
+    side: Annotated[Side | None, Field(description="Null without a signal of one side.")]
+    possibleReasons: Annotated[
+        list[Annotated[str, Field(json_schema_extra={"enum": list(REJECTIONS)})]],
+        Field(
+            description="For `not_traded`: the possible reasons; the result does not distinguish"
+            " them."
+        ),
+    ]
+
+
 class Verdict(NamedTuple):
     """The outcome of a signal.
 
@@ -139,6 +160,11 @@ class Verdict(NamedTuple):
     side: Side | None = None
     trade: int | None = None
     possible: tuple[str, ...] = ()
+
+    def to_wire(self) -> EntryExplanation:
+        return EntryExplanation(
+            reason=self.reason, side=self.side, possibleReasons=list(self.possible)
+        )
 
 
 def verdict(

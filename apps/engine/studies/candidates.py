@@ -17,7 +17,8 @@ from apps.engine.language.strategy import read_strategy
 from apps.engine.lazy import lazy
 from apps.engine.signals.required_inputs import RequiredInputs, required_inputs
 from apps.engine.simulation.plan import plan_of
-from apps.engine.studies.grid import Grid, applied
+from apps.engine.studies.grid import Grid
+from apps.engine.studies.parameters import applied
 
 MOST_KEPT: Final = 10_000
 """Plans of objects with some of their values, a few kilobytes each."""

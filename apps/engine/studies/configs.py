@@ -5,44 +5,32 @@ The models parse requests, and their JSON schema is the documentation.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from math import floor
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, TypeVar
+from math import prod
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
-from pydantic import AfterValidator, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError
 
-from apps.engine.errors import InvalidStrategy
+from apps.engine.errors import FieldError, InvalidStrategy
 from apps.engine.language.fields import (
     LARGEST,
     Maybe,
     Percentage,
     StrictModel,
     Whole,
-    at_most,
-    refused,
 )
 from apps.engine.language.validation_errors import field_errors
 from apps.engine.results.table import METRICS
+from apps.engine.studies.grid import Grid
+from apps.engine.studies.parameters import ParameterList
+from apps.engine.studies.search_errors import parameters_to_json, path_errors
 from apps.engine.studies.windows import sessions_needed
 
-MOST_PARAMETERS = 10
-MOST_PARAMETER_VALUES = 10_000
-"""Of one parameter."""
 MOST_SIMULATIONS = 1_000_000
 """Simulations of one study: a set counts once for each window of a walk-forward."""
 MOST_RUNS = 1_000_000
 """Resamplings of one Monte Carlo."""
-_NAME = r"[A-Za-z][A-Za-z0-9]*(\[(0|[1-9][0-9]{0,2})\])*"
-PARAMETER_PATH = rf"^{_NAME}(\.{_NAME})+$"
-"""A place in the steps, such as entryConditions.conditions[0].indicator1.period."""
-_INDEX = re.compile(r"\[(\d+)\]")
-_WORD_BREAK = re.compile(r"[_.]|(?<=[a-z])(?=[A-Z0-9])")
-
-Number = Annotated[float, Field(ge=-LARGEST, le=LARGEST)]
-MOST_SEED = int(LARGEST)
-"""No number over this one may be sent, so none is drawn."""
-Seed = Annotated[int, Field(ge=0, le=MOST_SEED), Whole]
+Seed = Annotated[int, Field(ge=0, le=int(LARGEST)), Whole]
 
 SHOWN = (
     "totalTrades",
@@ -76,67 +64,68 @@ _SEED = Field(
 )
 
 
-def parameter_name(path: str) -> str:
-    """Write a path as words: `entryConditions.conditions[0].indicator1.period` as "Entry condition
-    1 indicator 1 period".
-    """
-    counted = _INDEX.sub(lambda index: f"_{int(index[1]) + 1}", path)
-    words = _WORD_BREAK.sub(" ", counted).lower().capitalize()
-    return words.replace("conditions conditions", "condition")
+class StudyConfig(StrictModel):
+    """The configuration of a study."""
 
+    # No number over this one may be sent, so none is drawn.
+    MOST_SEED: ClassVar = int(LARGEST)
 
-class Parameter(StrictModel):
-    """A number of the steps, tried at `from`, `from` + `step` and so on, up to `to`."""
+    @classmethod
+    def read(cls, sent: Mapping[str, object]) -> Self:
+        """Return the configuration.
 
-    path: Annotated[str, Field(max_length=200, json_schema_extra={"pattern": PARAMETER_PATH})] = (
-        Field(
-            description="The dotted path of the number to vary in the steps.",
-            examples=["entryConditions.conditions[0].indicator1.period"],
-        )
-    )
-    from_: Number = Field(alias="from", description="The first value.", examples=[5])
-    to: Number = Field(description="The last value, included if the steps meet it.", examples=[20])
-    step: Annotated[float, Field(ge=1e-9, le=LARGEST)] = Field(
-        description="The difference between two consecutive values.", examples=[5]
-    )
+        Raises InvalidStudy with every error; its paths begin inside the configuration.
+        """
+        try:
+            return cls.model_validate(dict(sent))
+        except ValidationError as error:
+            wrong, missing = field_errors(error, cls)  # nothing of a study may be left for later
+            raise InvalidStudy((*wrong, *missing)) from error
 
     @property
-    def count(self) -> int:
-        """The number of values."""
-        return floor((self.to - self.from_) / self.step + 1e-9) + 1
+    def items(self) -> int:
+        """The number of simulations of a search, or of paths of a Monte Carlo."""
+        raise NotImplementedError
 
-    def value(self, i: int) -> float:
-        """Return from + i step, to ten decimals (rule 19); whole numbers as such."""
-        value = round(self.from_ + i * self.step, 10)
-        return int(value) if value.is_integer() else value
-
-    @model_validator(mode="after")
-    def _ascends(self) -> Parameter:
-        if self.to < self.from_:
-            raise refused("must not be less than from", "to")
-        if self.count > MOST_PARAMETER_VALUES:
-            raise refused(f"makes more than {MOST_PARAMETER_VALUES:,} values", "step")
-        return self
+    def errors_in(self, steps: Mapping[str, Any]) -> tuple[FieldError, ...]:
+        """Return the errors of the study of complete steps."""
+        return ()
 
 
-def _some_distinct(parameters: tuple[Parameter, ...]) -> tuple[Parameter, ...]:
-    if not parameters:
-        raise refused("needs at least one parameter")
-    if len({parameter.path for parameter in parameters}) < len(parameters):
-        raise refused("names a path more than once")
-    return parameters
+class InvalidStudy(InvalidStrategy):
+    """A field of a study has a wrong type, range, value or name, or is missing."""
 
 
-ParameterList = Annotated[
-    tuple[Parameter, ...],
-    Field(strict=False, max_length=MOST_PARAMETERS, json_schema_extra={"minItems": 1}),
-    at_most(MOST_PARAMETERS),
-    AfterValidator(_some_distinct),
-    Field(description=f"Parameters to vary (up to {MOST_PARAMETERS})."),
-]
+class SearchConfig(StudyConfig):
+    """The configuration of a search for the best parameters."""
+
+    if TYPE_CHECKING:  # each search documents its fields in an order of its own
+        parameters: ParameterList
+        objective: Objective
+
+    @property
+    def sets(self) -> int:
+        """The number of sets, with those that trade alike."""
+        return prod(parameter.count for parameter in self.parameters)
+
+    def grid(self, steps: Mapping[str, Any]) -> Grid:
+        """Return all sets of the parameters."""
+        return Grid(self.parameters, steps)
+
+    def errors_in(self, steps: Mapping[str, Any]) -> tuple[FieldError, ...]:
+        """Return the errors of its parameters, else of its size."""
+        return path_errors(steps, self.parameters) or self.size_errors()
+
+    def size_errors(self) -> tuple[FieldError, ...]:
+        """Return the error of a search with too many sets."""
+        fault = self._size_fault()
+        return () if fault is None else (fault,)
+
+    def _size_fault(self) -> FieldError | None:
+        raise NotImplementedError
 
 
-class WalkForwardConfig(StrictModel):
+class WalkForwardConfig(SearchConfig):
     """Parameters chosen in each window's training days and traded in the days after them."""
 
     windows: Annotated[int, Field(ge=2, le=50), Whole] = Field(
@@ -153,17 +142,33 @@ class WalkForwardConfig(StrictModel):
     parameters: ParameterList
     objective: Objective = _OBJECTIVE
 
+    @property
+    def items(self) -> int:
+        return self.sets * self.windows
+
     def sessions_needed(self, *, days: int = 1) -> int:
         """Return the least number of session days for testing on this many in each window."""
         return sessions_needed(self.windows, self.trainRatio, days=days)
 
+    def _size_fault(self) -> FieldError | None:
+        most = MOST_SIMULATIONS // self.windows
+        if self.sets <= most:
+            return None
+        message = (
+            f"parameters make {self.sets:,} sets; at most {most:,} are tried in so many windows"
+        )
+        return FieldError("parameters", message, parameters_to_json(self.parameters))
 
-class MonteCarloConfig(StrictModel):
+
+class MonteCarloConfig(StudyConfig):
     """The trades resampled many times.
 
     `ruinThreshold` is the percent of the capital lost at ruin; `blockLength`, the number of trades
     kept together, is for block_bootstrap.
     """
+
+    # The paths of the chart.
+    FAN_PATHS: ClassVar = 500
 
     runs: Annotated[int, Field(ge=1, le=MOST_RUNS), Whole] = Field(
         10_000, description="The number of paths to draw."
@@ -188,8 +193,12 @@ class MonteCarloConfig(StrictModel):
     )
     seed: Maybe[Seed] = _SEED
 
+    @property
+    def items(self) -> int:
+        return self.runs
 
-class OptimizationConfig(StrictModel):
+
+class OptimizationConfig(SearchConfig):
     """Parameters tried over the whole range, all sets or `maxRuns` random ones."""
 
     parameters: ParameterList
@@ -202,22 +211,15 @@ class OptimizationConfig(StrictModel):
         1000, description="The maximum number of sets; a larger grid is an error."
     )
 
+    @property
+    def items(self) -> int:
+        return min(self.sets, self.maxRuns)
 
-Config: TypeAlias = WalkForwardConfig | MonteCarloConfig | OptimizationConfig
-Asked = TypeVar("Asked", bound=StrictModel)
-
-
-class InvalidStudy(InvalidStrategy):
-    """A field of a study has a wrong type, range, value or name, or is missing."""
-
-
-def parse_config(kind: type[Asked], sent: Mapping[str, object]) -> Asked:
-    """Return the configuration.
-
-    Raises InvalidStudy with every error; its paths begin inside the configuration.
-    """
-    try:
-        return kind.model_validate(dict(sent))
-    except ValidationError as error:
-        wrong, missing = field_errors(error, kind)  # nothing of a study may be left for later
-        raise InvalidStudy((*wrong, *missing)) from error
+    def _size_fault(self) -> FieldError | None:
+        if self.method == "random" or self.sets <= self.maxRuns:
+            return None
+        message = (
+            f"maxRuns is less than the {self.sets:,} sets of the grid; method random draws from"
+            " them"
+        )
+        return FieldError("maxRuns", message, self.maxRuns)

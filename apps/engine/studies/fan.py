@@ -11,11 +11,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from apps.engine.studies.configs import MonteCarloConfig
 from apps.engine.units import Unit, each_rounded
 
 Floats = NDArray[np.float64]
 
-FAN_PATHS: Final = 500
+FAN_PATHS: Final = MonteCarloConfig.FAN_PATHS
 MOST_POINTS: Final = 100
 FAN_PERCENTILES: Final = (5, 25, 50, 75, 95)
 _DRAWS_AT_A_TIME: Final = 2_000_000

@@ -5,7 +5,7 @@ Their JSON schema is a part of the document of the API.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, TypeAlias, cast
+from typing import Annotated, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -194,11 +194,3 @@ class OptimizationResults(TypedDict):
         OverfittingFigures | None, Field(description="Null for fewer than 20 sets or 16 days.")
     ]
     ranking: list[RankedSet]
-
-
-FINDINGS: Final[tuple[type[Any], ...]] = (
-    WalkForwardResults,
-    MonteCarloResults,
-    OptimizationResults,
-)
-"""The types of the findings of all studies."""

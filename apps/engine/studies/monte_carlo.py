@@ -29,7 +29,7 @@ from apps.engine.simulation.simulations import ReportProgress, ignore_progress
 from apps.engine.studies.configs import PERCENTILES, MonteCarloConfig
 from apps.engine.studies.fan import fan
 from apps.engine.studies.figures import AsTraded, MonteCarloResults, Spread
-from apps.engine.studies.study import StudyOutput
+from apps.engine.studies.study import Study, StudyOutput
 from apps.engine.units import Unit, rounded
 
 Floats = NDArray[np.float64]
@@ -183,7 +183,7 @@ PATH_SCORE: Final = np.dtype([("last", np.float64), ("drawdown", np.float64), ("
 
 
 @dataclass(frozen=True)
-class MonteCarlo:
+class MonteCarlo(Study):
     """The study in parts; its items are the paths. Raises TooFewTrades, BlockTooLong."""
 
     config: MonteCarloConfig

@@ -54,7 +54,7 @@ from apps.engine.studies.overfitting import (
     overfitting,
     sampled_sets,
 )
-from apps.engine.studies.study import StudyOutput
+from apps.engine.studies.study import Study, StudyOutput
 
 Items = NDArray[np.intp]
 
@@ -77,7 +77,7 @@ NaN stands for None.
 
 
 @dataclass(frozen=True)
-class Optimisation:
+class Optimisation(Study):
     """The search of a grid as a study in parts; its items are the drawn sets."""
 
     config: OptimizationConfig

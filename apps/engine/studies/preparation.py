@@ -5,9 +5,9 @@ from __future__ import annotations
 from apps.engine.simulation.simulation_input import SimulationInput
 from apps.engine.simulation.simulations import ReportProgress, ignore_progress
 from apps.engine.studies.configs import (
-    Config,
     MonteCarloConfig,
     OptimizationConfig,
+    StudyConfig,
     WalkForwardConfig,
 )
 from apps.engine.studies.monte_carlo import MonteCarlo
@@ -17,7 +17,7 @@ from apps.engine.studies.walk_forward import WalkForward
 
 
 def prepare_study(
-    config: Config, inputs: SimulationInput, *, on_progress: ReportProgress = ignore_progress
+    config: StudyConfig, inputs: SimulationInput, *, on_progress: ReportProgress = ignore_progress
 ) -> Study:
     """Return the study of the configuration; a Monte Carlo is simulated here.
 
@@ -31,3 +31,4 @@ def prepare_study(
         case MonteCarloConfig():
             result = inputs.simulate(on_progress)
             return MonteCarlo(config, result, inputs.capital, inputs.seed)
+    raise TypeError(f"{config!r} configures no study.")

@@ -8,15 +8,11 @@ range of its computation, so the result of a study does not depend on its divisi
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 from apps.engine.kernel.records import Array
 from apps.engine.simulation.simulate import SimulationResult
 from apps.engine.simulation.simulations import ReportProgress, ignore_progress
-
-SHARE_OF_SCORES: Final = 0.9
-"""Of the progress; the rest is the conclusion."""
-
 
 Findings = TypeVar("Findings", bound=Mapping[str, object])
 
@@ -34,6 +30,9 @@ class StudyOutput(NamedTuple, Generic[Findings]):
 class Study(Protocol):
     """A study in parts. `report`, as for `simulate`, gets the fraction of the call that is done."""
 
+    # Of the progress; the rest is the conclusion.
+    SHARE_OF_SCORES: ClassVar[float] = 0.9
+
     @property
     def size(self) -> int:
         """The number of items."""
@@ -44,18 +43,14 @@ class Study(Protocol):
     def conclude(self, scores: Array, *, threads: int, report: ReportProgress) -> StudyOutput[Any]:
         """Return the conclusion from the scores of all items, in their order."""
 
-
-def run_whole(
-    study: Study, *, threads: int = 1, on_progress: ReportProgress = ignore_progress
-) -> StudyOutput[Any]:
-    """Score all items and conclude."""
-    scores = study.score(
-        slice(0, study.size),
-        threads=threads,
-        report=lambda done: on_progress(SHARE_OF_SCORES * done),
-    )
-    return study.conclude(
-        scores,
-        threads=threads,
-        report=lambda done: on_progress(SHARE_OF_SCORES + (1 - SHARE_OF_SCORES) * done),
-    )
+    def run(
+        self, *, threads: int = 1, on_progress: ReportProgress = ignore_progress
+    ) -> StudyOutput[Any]:
+        """Score all items and conclude."""
+        share = self.SHARE_OF_SCORES
+        scores = self.score(
+            slice(0, self.size), threads=threads, report=lambda done: on_progress(share * done)
+        )
+        return self.conclude(
+            scores, threads=threads, report=lambda done: on_progress(share + (1 - share) * done)
+        )

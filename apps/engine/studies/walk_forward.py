@@ -34,7 +34,7 @@ from apps.engine.studies.grid_search import (
     search_grid,
     shown,
 )
-from apps.engine.studies.study import StudyOutput
+from apps.engine.studies.study import Study, StudyOutput
 from apps.engine.studies.windows import Window, windows_of
 
 Tested = TypeVar("Tested")
@@ -44,7 +44,7 @@ POINTS: Final = 50
 
 
 @dataclass(frozen=True)
-class WalkForward:
+class WalkForward(Study):
     """The study in parts.
 
     Its items are the sets, each trained in all windows: its indicators are read once for all of

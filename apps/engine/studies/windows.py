@@ -12,6 +12,8 @@ from apps.engine.errors import EngineError
 class TooFewSessions(EngineError):
     """The range has too few session days for its windows to test on one each."""
 
+    is_insufficient = True
+
     def __init__(self, *, sessions: int, needed: int) -> None:
         super().__init__(
             f"The range has {sessions} session days; {needed} are needed for these windows."

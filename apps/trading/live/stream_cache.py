@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from apps.core.times import day_in_india
-from apps.engine import NEVER, EngineError, History
+from apps.engine import Contract, EngineError, History
 from apps.engine.candles import DAY, TIMEFRAMES, Candles, Sessions, Symbol
 from apps.engine.language import parse
 from apps.engine.live import (
@@ -213,12 +213,12 @@ class BarStreamCache:
         return [index for index, ends in enumerate(self.ends_of_contracts()) if row.closes >= ends]
 
     def ends_of_contracts(self) -> list[int]:
-        """Return when each symbol's last session closes (epoch seconds), or NEVER."""
+        """Return when each symbol's last session closes (epoch seconds), or Contract.NEVER."""
         if self.closes is None:
             self.closes = contract_closes(
                 dict(zip(self.stream.symbols, self.calendars, strict=True))
             )
-        return [self.closes.get(symbol, NEVER) for symbol in self.stream.symbols]
+        return [self.closes.get(symbol, Contract.NEVER) for symbol in self.stream.symbols]
 
 
 def run_context_of(run: Run) -> RunContext:

@@ -20,7 +20,7 @@ def main(path: str) -> None:
     from apps.engine import compilation
     from tests.benchmarks.peers.with_ours import whole_backtest
 
-    compilation.prepare_kernels(lambda line: print(line, file=sys.stderr))
+    compilation.Compilation.run(lambda line: print(line, file=sys.stderr))
     run = whole_backtest(path)
     ends = [time.time()]
     for _ in range(BACKTESTS):

@@ -10,7 +10,8 @@ from apps.engine.simulation.charges import NO_CHARGES
 from apps.engine.simulation.prepared_data import prepare_data
 from apps.engine.simulation.simulations import EVERY_ROW, ignore_progress
 from apps.engine.simulation.timeline import History
-from apps.engine.studies import Grid, OptimizationConfig, parse_config
+from apps.engine.studies import OptimizationConfig
+from apps.engine.studies.grid import Grid
 from apps.engine.studies.grid_search import CACHE_BYTES, GridSearch, search_grid
 from apps.engine.studies.optimise import Optimisation
 from manage import OBJECTS_BETWEEN_COLLECTIONS
@@ -20,8 +21,7 @@ from tests.engine.whole_studies import optimise
 
 THREADS = 2
 PERIOD = "entryConditions.conditions[0].indicator{}.period"
-CONFIG = parse_config(
-    OptimizationConfig,
+CONFIG = OptimizationConfig.read(
     {
         "objective": "netProfit",
         "parameters": [

@@ -2,11 +2,9 @@
 
 from typing import Any
 
-from rest_framework import serializers
 from rest_framework.serializers import CharField
 
 from apps.algorithms.serializers import (
-    EXPLAINED_SIDES,
     HELD,
     OUTCOME_MESSAGES,
     POSITION_MESSAGES,
@@ -15,13 +13,12 @@ from apps.backtests.analysis.explanation.services import ExplainedPosition, Expl
 from apps.backtests.serializers import BacktestSymbolField, RangeEndField, TradeSerializer
 from apps.core.api.resources import (
     ChoiceField,
-    DocumentSerializer,
     RecordSerializer,
     StrictSerializer,
     example,
 )
-from apps.engine import OUTCOMES, BarExplanation, PositionExplanation
-from apps.engine.results import REJECTIONS, round_for_wire
+from apps.engine import BarExplanation, EntryExplanation, PositionExplanation
+from apps.engine.results import round_for_wire
 
 
 @example
@@ -32,18 +29,9 @@ class ExplainQuery(StrictSerializer):
     at = RangeEndField(exact=True, help_text="A moment inside the candle.")
 
 
-class ExplainedEntrySerializer(DocumentSerializer):
-    """The reason for an entry at the candle, or against it."""
-
-    reason = ChoiceField(choices=OUTCOMES, help_text="The outcome; `message` is the same in words.")
+class ExplainedEntrySerializer(RecordSerializer):
+    record = EntryExplanation
     message = CharField()
-    side = ChoiceField(
-        choices=EXPLAINED_SIDES, allow_null=True, help_text="Null without a signal of one side."
-    )
-    possibleReasons = serializers.ListField(
-        child=ChoiceField(choices=REJECTIONS),
-        help_text="For `not_traded`: the possible reasons; the result does not distinguish them.",
-    )
     trade = TradeSerializer(
         allow_null=True, help_text="The trade that was opened, or that blocked the entry."
     )
@@ -72,14 +60,13 @@ class ExplanationSerializer(RecordSerializer):
     )
 
     def to_representation(self, instance: Explanation) -> dict[str, Any]:
-        outcome = instance.outcome
+        reason = instance.entry["reason"]
         explanation = {
             **instance.bar,
             "entry": {
-                "reason": outcome.reason,
-                "message": OUTCOME_MESSAGES[outcome.reason],
-                "side": outcome.side,
-                "possibleReasons": list(outcome.possible),
+                "reason": reason,
+                "message": OUTCOME_MESSAGES[reason],
+                **instance.entry,
                 "trade": instance.trade,
             },
             "positions": [_position(position) for position in instance.positions],

@@ -17,12 +17,12 @@ from apps.core.times import day_in_india, moment, wire_time
 from apps.engine import (
     BarExplanation,
     EngineError,
+    EntryExplanation,
     PositionExplanation,
     SimulationInput,
     StoredResult,
     StrategyAtBar,
     SymbolSeries,
-    Verdict,
 )
 from apps.engine.candles import TIMEFRAMES
 from apps.engine.language import Strategy, parse
@@ -65,10 +65,10 @@ class ExplainedPosition:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The explanation of a candle; `trade` is the trade of `outcome`."""
+    """The explanation of a candle; `trade` is the trade of `entry`."""
 
     bar: BarExplanation
-    outcome: Verdict
+    entry: EntryExplanation
     trade: ClosedTrade | None
     positions: list[ExplainedPosition]
 
@@ -121,7 +121,7 @@ def explain_backtest(*, owner: User, backtest_id: str, symbol: str, at: int) -> 
     except EngineError as refusal:
         raise HistoryGone(reason=str(refusal)) from refusal
     trade = None if outcome.trade is None else _trade_to_wire(trades, outcome.trade, backtest)
-    return Explanation(candle.at_bar.explain(), outcome, trade, positions)
+    return Explanation(candle.at_bar.explain(), outcome.to_wire(), trade, positions)
 
 
 def _read_candle(backtest: Backtest, symbol: str, at: int) -> _Candle:

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from apps.backtests.analysis.report import formats
 from apps.backtests.analysis.report.drawings import WIDTH, Drawing, Scale, box
-from apps.engine.studies import parameter_name
+from apps.engine.studies import ParameterPath
 
 Json = Mapping[str, Any]  # as the engine wrote it
 
@@ -231,7 +231,7 @@ def _sensitivity(figures: Json, _: Json) -> list[Drawing | None]:
     spans = sorted((min(nets), max(nets), path) for path, nets in by_path.items())
     rows = [
         DrawnRow(
-            parameter_name(path),
+            ParameterPath(path).words,
             f"{_rupees(low)} to {_rupees(high)}",
             [
                 *([Bar(low, min(high, 0), "loss before")] if low < 0 else []),

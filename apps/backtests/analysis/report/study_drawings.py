@@ -18,7 +18,7 @@ from apps.backtests.analysis.report.drawings import (
 )
 from apps.backtests.models import Backtest, BacktestKind, BacktestResult
 from apps.engine.results import METRICS, Unit
-from apps.engine.studies import FAN_PATHS, parameter_name
+from apps.engine.studies import MonteCarloConfig, ParameterPath
 
 Json = Mapping[str, Any]  # as the engine wrote it
 
@@ -128,7 +128,7 @@ def parameters_drawing(findings: Json, chart: Json | None) -> StudyDrawing:
     if chart is None:
         return StudyDrawing(None, sentence)
     columns, *rows = ([f"{value:g}" for value in values] for values in chart["values"])
-    paths = [parameter_name(path) for path in chart["parameters"]]
+    paths = [ParameterPath(path).words for path in chart["parameters"]]
     values, plateau = chart["objectives"], chart["plateau"]
     if not rows:
         marked = frozenset(cell for (cell,) in plateau)
@@ -173,7 +173,9 @@ def _other_parameters(best: Json, chart: Json) -> str:
     further = [path for path in best["parameters"] if path not in chart["parameters"]]
     if not further:
         return ""
-    named = ", ".join(f"{parameter_name(path)} {best['parameters'][path]:g}" for path in further)
+    named = ", ".join(
+        f"{ParameterPath(path).words} {best['parameters'][path]:g}" for path in further
+    )
     if chart["further"] == "best":
         return f" Other parameters as in the best set: {named}."
     return " Each cell is the median of all sets with its two values."
@@ -217,8 +219,8 @@ def paths_drawing(findings: Json, chart: Json | None) -> StudyDrawing:
         format_number=lambda value: formats.format_rupees(value, 0),
     )
     caption = (
-        f"Equity by number of trades, from {FAN_PATHS:,} paths. Dark band: half of them; both"
-        " bands: 90%. Line: the median; dashed: as traded."
+        f"Equity by number of trades, from {MonteCarloConfig.FAN_PATHS:,} paths. Dark band: half of"
+        " them; both bands: 90%. Line: the median; dashed: as traded."
     )
     return StudyDrawing(drawing, sentence, caption, rows)
 

@@ -44,9 +44,9 @@ class Command(BaseCommand):
 
     def prepare(self) -> None:
         """Compile the kernels before the first bar needs them."""
-        from apps.engine import prepare_kernels
+        from apps.engine import Compilation
 
-        prepare_kernels(self.say)
+        Compilation.run(self.say)
 
     def say(self, line: str) -> None:
         """Print a line; the worker continues if the terminal is closed."""
