@@ -10,10 +10,10 @@ import pytest
 from apps.backtests.analysis.report import charts, page
 from apps.backtests.analysis.report.charts import DrawnSymbol
 from apps.backtests.analysis.report.drawings import Drawing
-from apps.backtests.running.results import Trades
 from apps.engine.candles import Candles
 from apps.engine.kernel.records import CURVE, TRADE, Array
 from apps.engine.results.excursions import Excursions
+from apps.engine.results.trades import Trades
 from tests.backtests.price_series import wave_candles
 from tests.backtests.small_results import curve, trade, trades
 from tests.benchmarks.random_candles import session_bars

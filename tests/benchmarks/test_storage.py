@@ -7,7 +7,8 @@ from apps.accounts.models import User
 from apps.algorithms.models import Algorithm
 from apps.backtests.models import Backtest, BacktestResult
 from apps.backtests.running import results
-from apps.engine.kernel.records import CURVE, TRADE, Array
+from apps.engine.kernel.records import CURVE, Array
+from apps.engine.results import Trades
 from tests import make
 from tests.benchmarks.random_candles import session_bars
 from tests.benchmarks.side_by_side import compare
@@ -45,7 +46,7 @@ def completed(owner: User, algorithm: Algorithm) -> Backtest:
 
 
 def test_a_curve() -> None:
-    curve, none = curve_of_a_year(), results.Trades(np.empty(0, TRADE), None)
+    curve, none = curve_of_a_year(), Trades.joined([])
     owner = make.user()
     algorithm = make.algorithm(owner)
     backtests = iter([completed(owner, algorithm) for _ in range(2 * ROUNDS + 2)])

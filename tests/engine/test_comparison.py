@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 from apps.engine.candles import DAY
 from apps.engine.kernel.records import CURVE, Array
 from apps.engine.results.comparison import (
-    LEAST_COMMON_DAYS,
     PATHS,
     PairedReturns,
     stationary_bootstrap,
@@ -69,7 +68,7 @@ def test_only_days_that_both_have_count() -> None:
     base = noise(60, 1)
     result = compared(curve(base, first_day=20_000), curve(base, first_day=20_030))
     assert result.days == 30
-    few = curve(base, first_day=20_060 - LEAST_COMMON_DAYS + 1)
+    few = curve(base, first_day=20_060 - PairedReturns.LEAST_DAYS + 1)
     assert PairedReturns.of((curve(base), few), (CAPITAL, CAPITAL), seed=1) is None
 
 

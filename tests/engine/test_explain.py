@@ -10,6 +10,7 @@ from apps.engine.indicators.aligned_candles import AlignedCandles
 from apps.engine.indicators.series import CandleSource
 from apps.engine.kernel.codes import ENTER_LONG, ENTER_SHORT
 from apps.engine.kernel.reasons import EXIT_REASONS
+from apps.engine.language.conditions import Side
 from apps.engine.language.strategy import Strategy, parse
 from apps.engine.signals.columns import SymbolBars
 from apps.engine.signals.required_inputs import required_inputs
@@ -24,7 +25,7 @@ from apps.engine.simulation.explain import (
 from apps.engine.simulation.plan import Contract
 from apps.engine.simulation.simulate import History, simulate
 from apps.engine.simulation.timeline import SymbolSeries
-from apps.engine.simulation.trade_levels import Levels, levels_of
+from apps.engine.simulation.trade_levels import Entry, Levels, levels_of
 from apps.engine.simulation.verdict import StoredResult
 from tests.engine.configurations import CROSS, RSI_ABOVE_50, complete
 
@@ -187,11 +188,16 @@ def test_every_exit_is_explained_by_its_candle_and_levels() -> None:
             assert opposite_at(side, given, seen, bar) in (due == "opposite_signal", said)
             assert index in stored.held_at(0, int(candles.time[bar]))
         assert index in stored.held_at(0, int(trade["exit_time"]))
-        levels = levels_of(trade, given, Contract(), seen, int(leave))
+        levels = levels_of(entry_of(trade), given, Contract(), seen, int(leave))
         assert levels is not None
         assert_price(trade, levels, reason, float(candles.open[leave]))
     ways = {"signal", "opposite_signal", "stop_loss", "take_profit", "trailing_stop"}
     assert met >= ways
+
+
+def entry_of(trade: Any) -> Entry:
+    side: Side = "long" if trade["side"] > 0 else "short"
+    return Entry(side, int(trade["entry_time"]), float(trade["entry_price"]))
 
 
 def assert_price(trade: Any, levels: Levels, reason: str, opened: float) -> None:
@@ -216,7 +222,7 @@ def test_levels_of_a_position_with_possible_adds_are_not_given() -> None:
         given, [History("NSE:TEST", candles)], start=0, end=2**40, capital=1_000_000.0
     )
     seen = SymbolSeries.of(given, History("NSE:TEST", candles), 0, 2**40)
-    assert levels_of(result.trades[0], given, Contract(), seen, 100) is None
+    assert levels_of(entry_of(result.trades[0]), given, Contract(), seen, 100) is None
 
 
 def test_an_entry_and_its_opposite_at_one_close_are_reported_as_both() -> None:

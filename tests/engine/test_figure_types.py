@@ -11,10 +11,10 @@ from apps.engine.kernel.reasons import CHARGE_KINDS
 from apps.engine.results import (
     BacktestPerformance,
     Breakdowns,
-    ChargesByKind,
     ClosedTrade,
     SimulationReceipt,
 )
+from apps.engine.results.wire_performance import ChargesByKind
 from apps.engine.studies import MonteCarloResults, OptimizationResults, WalkForwardResults
 from apps.engine.studies.configs import PERCENTILES, SHOWN
 from apps.engine.studies.figures import Percentiles, ShownPerformance

@@ -33,6 +33,7 @@ from apps.core import database
 from apps.core.errors import Code
 from apps.core.times import wire_time
 from apps.engine import ENGINE_VERSION
+from apps.engine.results import Trades
 
 log = logging.getLogger(__name__)
 
@@ -130,7 +131,7 @@ def complete(*, backtest: Backtest, output: BacktestOutput, now: datetime) -> No
     if not completed:
         raise StaleAttempt
     backtest.shards.all().delete()
-    trades = results.Trades(result.trades, result.excursions, result.fills)
+    trades = Trades(result.trades, result.excursions, result.fills)
     results.save_result(
         backtest,
         trades=trades,

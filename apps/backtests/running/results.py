@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from itertools import chain
-from typing import Any, Final, LiteralString, NamedTuple
+from typing import Any, Final, LiteralString
 
 import numpy as np
 import pyarrow as pa
@@ -23,17 +23,14 @@ from apps.core.errors import Code, Fault, InvalidInput, ServiceError
 from apps.engine import CandleSeries, notes_on_engine
 from apps.engine.results import (
     CURVE,
-    TRADE,
     Array,
     ClosedTrade,
     EquityPoint,
-    Excursions,
-    FillQuality,
     ReceiptNote,
     ResultData,
+    Trades,
     curve_blocks,
     curve_points,
-    trade_dicts,
 )
 
 TRADES_PER_BLOCK: Final = 5_000
@@ -88,26 +85,6 @@ def digest(*arrays: NDArray[Any]) -> str:
     return checksum.hexdigest()
 
 
-class Trades(NamedTuple):
-    """TRADE records in the order of their exits, with the excursions and fills of each; these are
-    None in results of releases that did not record them.
-    """
-
-    records: Array
-    excursions: Excursions | None
-    fills: FillQuality | None = None
-
-    def to_wire(self, symbols: Sequence[str]) -> list[ClosedTrade]:
-        """Return the trades as clients see them."""
-        return trade_dicts(self.records, symbols, self.excursions, self.fills)
-
-    def select(self, rows: slice | NDArray[np.intp]) -> "Trades":
-        """Return the trades of these rows."""
-        excursions = None if self.excursions is None else self.excursions.of(rows)
-        fills = None if self.fills is None else self.fills.of(rows)
-        return Trades(self.records[rows], excursions, fills)
-
-
 def save_result(
     backtest: Backtest,
     *,
@@ -160,27 +137,15 @@ def _unpack_trades(blocks: QuerySet[TradeBlock]) -> Trades:
 
     All blocks of a result have excursions or none has; the same holds for fills.
     """
-    rows = list(blocks.order_by("first").values_list("data", "excursions", "fills"))
-    records = np.concatenate([np.empty(0, TRADE), *(unpack_array(data) for data, _, _ in rows)])
-    excursions = _concatenate([packed for _, packed, _ in rows], len(Excursions._fields))
-    fills = _concatenate([packed for _, _, packed in rows], len(FillQuality._fields))
-    return Trades(
-        records,
-        None if excursions is None else Excursions(*excursions),
-        None if fills is None else FillQuality(*fills),
+    rows = blocks.order_by("first").values_list("data", "excursions", "fills")
+    return Trades.joined(
+        (unpack_array(data), _unpack_columns(excursions), _unpack_columns(fills))
+        for data, excursions, fills in rows
     )
 
 
-def _concatenate(
-    blocks: Sequence[bytes | memoryview | None], count: int
-) -> NDArray[np.float64] | None:
-    """Return f8[count, trades] of all blocks, or None if a block has none."""
-    arrays = [np.empty((count, 0))]
-    for packed in blocks:
-        if packed is None:
-            return None
-        arrays.append(unpack_array(packed))
-    return np.concatenate(arrays, axis=1)
+def _unpack_columns(data: bytes | memoryview | None) -> NDArray[np.float64] | None:
+    return None if data is None else unpack_array(data)
 
 
 def _insert(statement: LiteralString, rows: Iterable[tuple[object, ...]]) -> None:
@@ -277,7 +242,9 @@ def _returns_of(algorithm_id: str, steps: Mapping[str, Any]) -> BacktestedReturn
     backtest = completed.order_by("-completed_at", "-pk").first()
     if backtest is None:
         return None
-    result = ResultData(np.empty(0, TRADE), load_curve(backtest), float(backtest.initial_capital))
+    result = ResultData(
+        Trades.joined([]).records, load_curve(backtest), float(backtest.initial_capital)
+    )
     return BacktestedReturns(backtest.pk, result.daily, backtest.seed)
 
 

@@ -14,7 +14,7 @@ from apps.core.errors import Code, ServiceError
 from apps.engine import History
 from apps.engine.candles import TIMEFRAME_SECONDS
 from apps.engine.language import AlignedCandles, Strategy
-from apps.engine.results import METRICS, least_dates
+from apps.engine.results import METRICS
 from apps.engine.studies import WalkForwardConfig
 from apps.market.candles import (
     SessionCoverage,
@@ -197,9 +197,8 @@ def require_sessions(strategy: Strategy, date_range: DateRange, config: WalkForw
 
     Raises TooFewStoredSessions, WindowsTooShort.
     """
-    basic, fitting, least = strategy.basicInfo, METRICS[config.objective].annual, 1
-    if fitting:
-        least = least_dates(basic.timeframe)
+    basic = strategy.basicInfo
+    least = config.test_days(basic.timeframe)
     needed = config.sessions_needed()
     wanted = config.sessions_needed(days=least)
     sessions = count_days(
@@ -214,5 +213,5 @@ def require_sessions(strategy: Strategy, date_range: DateRange, config: WalkForw
             windows=config.windows,
             least=least,
             objective=config.objective,
-            fitting=fitting,
+            fitting=METRICS[config.objective].annual,
         )

@@ -39,17 +39,12 @@ from apps.core.api.resources import (
 from apps.core.times import indian_time
 from apps.engine.candles import TIMEFRAMES
 from apps.engine.results import (
-    CHARGE_KINDS,
-    METRICS,
-    OPTIONAL_REJECTIONS,
-    REDUCTIONS,
-    REJECTIONS,
-    WAITS,
     BacktestPerformance,
     Breakdowns,
     ClosedTrade,
     EquityPoint,
     ReceiptNote,
+    complete_performance,
     round_for_wire,
 )
 from apps.engine.studies import (
@@ -65,13 +60,6 @@ from apps.symbols.serializers import SYMBOL
 
 # The sort fields of a list, and their columns.
 BACKTEST_SORTS: Final = {"createdAt": "created_at", "name": "name"}
-# The objects in a performance, and their names in order.
-_COUNTS_BY_KIND: Final = {
-    "chargesByKind": CHARGE_KINDS,
-    "rejectedSignals": REJECTIONS,
-    "reducedEntries": REDUCTIONS,
-    "waitingExits": WAITS,
-}
 DEFAULT_POINTS: Final = 500
 _MAX_POINTS: Final = 5000
 _KIND_HELP: Final = (
@@ -218,23 +206,10 @@ class EquityQuery(StrictSerializer):
 
 
 class PerformanceField(RecordField):
-    """The metrics of a result in the order of their table; the database keeps another order.
-
-    A metric that an earlier release did not compute is null, and 0 within an object.
-    """
+    """The metrics of a result in the order of their table."""
 
     def to_representation(self, value: Mapping[str, Any]) -> Any:
-        metrics = {name: value.get(name) for name in METRICS}
-        metrics |= {
-            name: {
-                kind: value[name].get(kind, 0)
-                for kind in kinds
-                if kind in value[name] or kind not in OPTIONAL_REJECTIONS
-            }
-            for name, kinds in _COUNTS_BY_KIND.items()
-            if name in value
-        }
-        return round_for_wire(metrics)
+        return round_for_wire(complete_performance(value))
 
 
 class ReceiptField(RecordField):

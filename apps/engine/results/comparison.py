@@ -8,7 +8,8 @@ number of days as mean, the growth rate of the best length.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from dataclasses import dataclass
+from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +22,6 @@ from apps.engine.results.sharpe import sharpe_ratio, sharpe_ratios
 Floats = NDArray[np.float64]
 
 PATHS: Final = 2_000
-LEAST_COMMON_DAYS: Final = 20
-"""Fewer common days say nothing."""
 SURE: Final = 0.95
 _INTERVAL: Final = (0.05, 0.95)
 _PATHS_AT_A_TIME: Final = 200
@@ -36,13 +35,17 @@ class Interval(NamedTuple):
     upper: float | None
 
 
-class PairedReturns(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class PairedReturns:
     """Two results on their common days.
 
     `mean_return` is the difference of the mean daily returns (fractions), `sharpe_ratio` the
     difference of the daily Sharpe ratios. `probability` is the share of paths with a higher mean of
     the second; equal means count half.
     """
+
+    # Fewer common days say nothing.
+    LEAST_DAYS: ClassVar = 20
 
     days: int
     mean_return: Interval
@@ -65,14 +68,14 @@ class PairedReturns(NamedTuple):
     def of(
         cls, curves: tuple[Array, Array], capitals: tuple[float, float], *, seed: int
     ) -> PairedReturns | None:
-        """Compare two curves (CURVE records); None with fewer common days than
-        LEAST_COMMON_DAYS.
+        """Compare two curves (CURVE records); None with fewer common days
+        than LEAST_DAYS.
         """
         (days, returns), (other_days, other_returns) = (
             _returns_by_day(curve, capital) for curve, capital in zip(curves, capitals, strict=True)
         )
         common, rows, other_rows = np.intersect1d(days, other_days, return_indices=True)
-        if len(common) < LEAST_COMMON_DAYS:
+        if len(common) < cls.LEAST_DAYS:
             return None
         pair = np.stack([returns[rows], other_returns[other_rows]])
         means, ratios = _resampled(pair, np.random.default_rng(seed))

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Any, Final, TypeAlias
 
 from pydantic import BaseModel, Field, create_model
 from typing_extensions import TypedDict
 
-from apps.engine.kernel.reasons import OPTIONAL_REJECTIONS, REDUCTIONS, REJECTIONS, WAITS
+from apps.engine.kernel.reasons import (
+    CHARGE_KINDS,
+    OPTIONAL_REJECTIONS,
+    REDUCTIONS,
+    REJECTIONS,
+    WAITS,
+)
 from apps.engine.results.table import LEAST_DAYS, METRICS, Metric
 from apps.engine.units import Unit
 
@@ -66,6 +72,30 @@ WaitingExits: Final = _counts(
     f"Counts of exits that waited at a locked price, and of their bars in all{_SINCE_13}",
     WAITS,
 )
+_COUNTED: Final = {
+    "chargesByKind": CHARGE_KINDS,
+    "rejectedSignals": REJECTIONS,
+    "reducedEntries": REDUCTIONS,
+    "waitingExits": WAITS,
+}
+
+
+def complete_performance(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a stored performance in the order of the tables; the database keeps another order.
+
+    A metric that an earlier release did not compute is null, and 0 within an object.
+    """
+    return {name: stored.get(name) for name in METRICS} | {
+        name: {
+            kind: stored[name].get(kind, 0)
+            for kind in kinds
+            if kind in stored[name] or kind not in OPTIONAL_REJECTIONS
+        }
+        for name, kinds in _COUNTED.items()
+        if name in stored
+    }
+
+
 BacktestPerformance: Final = record_type(
     "BacktestPerformance",
     "Figures of a result. A metric that cannot be computed is null, or 0 in a result without"

@@ -9,7 +9,6 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from apps.engine.candles.candles import TIMEFRAMES
-from apps.engine.kernel.records import Array
 from apps.engine.language.conditions import Side
 from apps.engine.language.strategy import Strategy
 from apps.engine.results.wire_records import Timestamp, wire_times
@@ -18,7 +17,7 @@ from apps.engine.simulation import explain, trade_levels
 from apps.engine.simulation.explain import ExplainedSide, ExplainedStep
 from apps.engine.simulation.plan import Contract
 from apps.engine.simulation.timeline import SymbolSeries
-from apps.engine.simulation.trade_levels import ExitLevels
+from apps.engine.simulation.trade_levels import Entry, ExitLevels
 
 
 class ExplainedCandle(TypedDict):
@@ -154,12 +153,12 @@ class StrategyAtBar:
             explanation["ranking"] = self.ranking.row(self.time)
         return explanation
 
-    def explain_position(self, trade: Array) -> PositionExplanation:
-        """Return the levels and the conditions of exits of a trade, a TRADE record, that was held
-        in the bar.
+    def explain_position(self, side: Side, *, entered: int, price: float) -> PositionExplanation:
+        """Return the levels and the conditions of exits of a position that was held in the bar,
+        entered in the bar of this time at this price.
         """
-        side: Side = "long" if trade["side"] > 0 else "short"
-        levels = trade_levels.levels_of(trade, self.strategy, self.contract, self.series, self.bar)
+        entry = Entry(side, entered, price)
+        levels = trade_levels.levels_of(entry, self.strategy, self.contract, self.series, self.bar)
         return {
             "levels": None if levels is None else levels.to_wire(),
             "oppositeSignal": explain.opposite_at(side, self.strategy, self.series, self.bar),

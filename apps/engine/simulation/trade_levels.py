@@ -29,7 +29,7 @@ from apps.engine.kernel.codes import (
     TRAIL,
     TRAIL_LEVEL,
 )
-from apps.engine.kernel.records import NO_LEVELS, RANGES, Array, Plan
+from apps.engine.kernel.records import NO_LEVELS, RANGES, Plan
 from apps.engine.language.conditions import Side
 from apps.engine.language.strategy import Strategy
 from apps.engine.signals.required_inputs import required_inputs
@@ -91,22 +91,30 @@ class Levels(NamedTuple):
         return ExitLevels(stopLoss=stop, trailingStop=trailed, takeProfit=target)
 
 
+class Entry(NamedTuple):
+    """The entry of a position: its side, the start of its bar, and its price."""
+
+    side: Side
+    time: int
+    price: float
+
+
 def levels_of(
-    trade: Array, strategy: Strategy, contract: Contract, symbol_series: SymbolSeries, bar: int
+    entered: Entry, strategy: Strategy, contract: Contract, symbol_series: SymbolSeries, bar: int
 ) -> Levels | None:
-    """Return the levels of a trade (a TRADE record) at a bar of `symbol_series.used` in its life.
+    """Return the levels of a position at a bar of `symbol_series.used` in its life.
 
     None if the position may have adds, because no result records their times, and without the
     candle of its entry.
     """
     plan, used = plan_of(strategy), symbol_series.used
-    entry = int(np.searchsorted(used.time, trade["entry_time"]))
-    is_known = 0 < entry < len(used) and used.time[entry] == trade["entry_time"]
+    entry = int(np.searchsorted(used.time, entered.time))
+    is_known = 0 < entry < len(used) and used.time[entry] == entered.time
     if plan.max_entries > 1 or not is_known:
         return None
     known_ranges = atr_columns(required_inputs(strategy), symbol_series.bars, entry - 1, entry)
     ranges = np.nan_to_num(known_ranges[0]) if len(known_ranges) else np.zeros(RANGES)
-    side, price = float(trade["side"]), float(trade["entry_price"])
+    side, price = SIDES_BY_SIGN[entered.side], entered.price
     lock = LOCKED_DOWN if side > 0 else LOCKED_UP
     flags, before = symbol_series.flags, len(used) - len(symbol_series.candles)
     locked = before + np.flatnonzero(flags & lock)

@@ -20,7 +20,7 @@ from apps.engine.language.fields import (
     Whole,
 )
 from apps.engine.language.validation_errors import field_errors
-from apps.engine.results.table import METRICS
+from apps.engine.results.table import METRICS, least_dates
 from apps.engine.studies.grid import Grid
 from apps.engine.studies.parameters import ParameterList
 from apps.engine.studies.search_errors import parameters_to_json, path_errors
@@ -145,6 +145,10 @@ class WalkForwardConfig(SearchConfig):
     @property
     def items(self) -> int:
         return self.sets * self.windows
+
+    def test_days(self, timeframe: str) -> int:
+        """Return the least number of days to test on: more than one if the objective is annual."""
+        return least_dates(timeframe) if METRICS[self.objective].annual else 1
 
     def sessions_needed(self, *, days: int = 1) -> int:
         """Return the least number of session days for testing on this many in each window."""

@@ -10,8 +10,7 @@ import numpy as np
 from apps.accounts.models import User
 from apps.backtests.analysis.report.charts import legible_candles
 from apps.backtests.running import results
-from apps.backtests.running.results import Trades
-from apps.engine.results import net_profits
+from apps.engine.results import Trades
 from apps.market.candles import AdjustedCandles, read_adjusted
 from apps.market.rulebook import calendars_of
 
@@ -60,7 +59,8 @@ def chart(
     records = trades.records
     is_touched = (records["entry_time"] < end) & (records["exit_time"] >= start)
     touched = np.flatnonzero((records["symbol"] == index) & is_touched)
-    largest = np.argsort(-np.abs(net_profits(records[touched])), kind="stable")[:MOST_TRADES_DRAWN]
+    profits = trades.select(touched).net_profits
+    largest = np.argsort(-np.abs(profits), kind="stable")[:MOST_TRADES_DRAWN]
     return Chart(
         symbol=symbol,
         timeframe=timeframe,

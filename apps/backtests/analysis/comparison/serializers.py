@@ -21,7 +21,7 @@ from apps.core.api.resources import (
     example,
 )
 from apps.core.database import is_id
-from apps.engine.results import FIELD_UNITS, LEAST_COMMON_DAYS, Unit, round_for_wire
+from apps.engine.results import FIELD_UNITS, PairedReturns, Unit, round_for_wire
 
 _PAIR: Final[dict[str, Any]] = {
     "type": "string",
@@ -116,7 +116,7 @@ class BacktestComparisonSerializer(AnswerSerializer):
     )
     returns = PairedReturnsSerializer(
         allow_null=True,
-        help_text=f"Null if they have fewer than {LEAST_COMMON_DAYS} days in common.",
+        help_text=f"Null if they have fewer than {PairedReturns.LEAST_DAYS} days in common.",
     )
     verdict = CharField(help_text="Whether one was better, in a sentence.")
     notExamined = serializers.ListField(

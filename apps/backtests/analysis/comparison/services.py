@@ -8,7 +8,7 @@ from apps.accounts.models import User
 from apps.backtests.models import Backtest
 from apps.backtests.running import results
 from apps.engine.language import Change, step_changes, summarize
-from apps.engine.results import LEAST_COMMON_DAYS, METRICS, PairedReturns
+from apps.engine.results import METRICS, PairedReturns
 
 IdPair = tuple[str, str]
 
@@ -71,7 +71,9 @@ def paired_metrics(first: Backtest, other: Mapping[str, Any]) -> tuple[MetricPai
 
 def _verdict(returns: PairedReturns | None) -> str:
     if returns is None:
-        return f"Nothing can be said: they have fewer than {LEAST_COMMON_DAYS} days in common."
+        return (
+            f"Nothing can be said: they have fewer than {PairedReturns.LEAST_DAYS} days in common."
+        )
     share = f"{returns.probability:.1%} of {returns.paths:,} resampled histories"
     statement = f"The second one's mean daily return is higher in {share}"
     match returns.better:

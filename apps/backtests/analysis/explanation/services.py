@@ -11,7 +11,6 @@ from apps.accounts.models import User
 from apps.backtests.models import Backtest, BacktestKind
 from apps.backtests.running import estimates, results
 from apps.backtests.running.histories import load_histories
-from apps.backtests.running.results import Trades
 from apps.core.errors import Code, ServiceError
 from apps.core.times import day_in_india, moment, wire_time
 from apps.engine import (
@@ -26,7 +25,7 @@ from apps.engine import (
 )
 from apps.engine.candles import TIMEFRAMES
 from apps.engine.language import Strategy, parse
-from apps.engine.results import ClosedTrade
+from apps.engine.results import ClosedTrade, Trades
 from apps.market.services import market_rules_of
 
 # The other kinds try many configurations, so their trades do not come from one.
@@ -171,7 +170,11 @@ def _explain_position(candle: _Candle, trades: Trades, index: int) -> ExplainedP
     return ExplainedPosition(
         trade=_trade_to_wire(trades, index, candle.backtest),
         has_ended=bool(record["exit_time"] == candle.time),
-        explanation=candle.at_bar.explain_position(record),
+        explanation=candle.at_bar.explain_position(
+            "long" if record["side"] > 0 else "short",
+            entered=int(record["entry_time"]),
+            price=float(record["entry_price"]),
+        ),
     )
 
 

@@ -27,15 +27,13 @@ from apps.backtests.analysis.report.formats import (
     format_time,
     humanize,
 )
-from apps.backtests.running.results import Trades
 from apps.engine.candles import DAY, TIMEFRAMES, Candles, Sessions, resample
 from apps.engine.results import (
     EXIT_REASONS,
     Array,
+    Trades,
     buy_and_hold,
     curve_points,
-    net_profits,
-    trade_returns,
 )
 from apps.market.candles import read_adjusted
 from apps.market.rulebook import calendars_of
@@ -193,7 +191,7 @@ def trade_columns(trades: Trades) -> Columns:
 
     `entry` and `held` are minutes. MAE, MFE and `return` are percent, null if unknown.
     """
-    profits = net_profits(trades.records)
+    profits = trades.net_profits
     number = np.sort(np.argsort(-np.abs(profits), kind="stable")[:MAX_TRADES])
     records, chosen = trades.records[number], trades.select(number)
     unknown = np.full(len(records), np.nan)
@@ -210,7 +208,7 @@ def trade_columns(trades: Trades) -> Columns:
         "exitPrice": _short(records["exit_price"], price_decimals(records["exit_price"])),
         "reason": records["reason"].tolist(),
         "profit": _short(profits[number], 2),
-        "return": _short(trade_returns(records) * 100, 3),
+        "return": _short(chosen.returns * 100, 3),
         "mae": _none_for_nan(mae * 100, 2),
         "mfe": _none_for_nan(mfe * 100, 2),
         "bars": records["bars"].tolist(),

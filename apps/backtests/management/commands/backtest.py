@@ -21,7 +21,7 @@ from apps.core.errors import InvalidInput
 from apps.core.times import day_in_india, day_number, moment, wire_time
 from apps.engine import EngineError, SimulationResult, simulate
 from apps.engine.language import IncompleteStrategy, InvalidStrategy, Strategy, parse
-from apps.engine.results import curve_points, round_for_wire, trade_dicts
+from apps.engine.results import Trades, curve_points, round_for_wire
 from apps.market.rulebook import SymbolNotTradable, require_tradable
 from apps.market.services import (
     BadCandleFile,
@@ -167,7 +167,9 @@ def _to_json(strategy: Strategy, result: SimulationResult) -> str:
             "configuration": strategy.model_dump(mode="json", by_alias=True, exclude_none=True),
             "config": None,
             "candleSeries": [series._asdict() for series in result.candle_series],
-            "trades": trade_dicts(result.trades, result.symbols, result.excursions, result.fills),
+            "trades": Trades(result.trades, result.excursions, result.fills).to_wire(
+                result.symbols
+            ),
             "equity": curve_points(result.curve, CURVE_POINTS),
         }
     ).decode()
@@ -190,7 +192,7 @@ def _summary_lines(result: SimulationResult) -> Iterator[str]:
 
 
 def _trade_lines(result: SimulationResult) -> Iterator[str]:
-    trades = trade_dicts(result.trades[-_LAST_TRADES:], result.symbols, None)
+    trades = Trades(result.trades[-_LAST_TRADES:]).to_wire(result.symbols)
     if not trades:
         yield "  No trades."
         return

@@ -8,7 +8,7 @@ from typing import Final
 
 from apps.algorithms.performance import BacktestedReturns, backtested_returns
 from apps.engine.evidence import growth_band
-from apps.engine.results import LEAST_COMMON_DAYS
+from apps.engine.results import PairedReturns
 from apps.trading.models import RunState, SessionStart
 
 # The share of the paths that the band holds.
@@ -55,9 +55,10 @@ def band_of(session: SessionStart | None) -> ReturnBand:
         reason = f"The run has had {sessions} sessions; fewer than {LEAST_SESSIONS} say nothing."
     elif backtested is None:
         reason = "There is no completed backtest of exactly these steps to compare with."
-    elif (days := len(backtested.returns)) < LEAST_COMMON_DAYS:
+    elif (days := len(backtested.returns)) < PairedReturns.LEAST_DAYS:
         reason = (
-            f"The backtest has {days} daily returns; fewer than {LEAST_COMMON_DAYS} say nothing."
+            f"The backtest has {days} daily returns;"
+            f" fewer than {PairedReturns.LEAST_DAYS} say nothing."
         )
     else:
         return _band(backtested, sessions, growth)

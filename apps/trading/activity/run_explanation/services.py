@@ -2,6 +2,7 @@
 and the recorded outcome of its signal and its positions.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -19,9 +20,8 @@ from apps.engine import (
     StrategyAtBar,
     SymbolSeries,
 )
-from apps.engine.language import Side, parse
+from apps.engine.language import parse
 from apps.engine.live import BarSnapshot, SignalEvaluator
-from apps.engine.results import TRADE
 from apps.market.rulebook import calendars_of
 from apps.trading.live.contract_terms import contract_terms_for
 from apps.trading.live.indicator_window import build_indicator_window
@@ -197,7 +197,7 @@ def _segment_start(stream: BarStream, session: SessionStart, time: int) -> int:
 
 def _entry_outcome(
     candle: _SeenCandle,
-    signals: list[Side],
+    signals: Sequence[str],
     positions: list[HeldInCandle],
     *,
     known: bool,
@@ -250,10 +250,6 @@ def _positions_in(candle: _SeenCandle) -> list[Position]:
 
 
 def _explain_position(candle: _SeenCandle, position: Position) -> HeldInCandle:
-    entered = np.zeros(1, TRADE)[0]
-    entered["entry_time"] = int(position.opened_at.timestamp())
-    entered["entry_price"] = float(position.entry_price)
-    entered["side"] = 1 if position.quantity > 0 else -1
     trade = Trade.objects.filter(
         run=candle.run,
         symbol=position.symbol,
@@ -263,5 +259,9 @@ def _explain_position(candle: _SeenCandle, position: Position) -> HeldInCandle:
     return HeldInCandle(
         position=position,
         trade=trade,
-        explanation=candle.at_bar.explain_position(entered),
+        explanation=candle.at_bar.explain_position(
+            "long" if position.quantity > 0 else "short",
+            entered=int(position.opened_at.timestamp()),
+            price=float(position.entry_price),
+        ),
     )
