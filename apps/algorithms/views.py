@@ -23,7 +23,6 @@ from apps.algorithms.serializers import (
     AlgorithmSerializer,
     CatalogueIndicatorSerializer,
     CataloguePageSerializer,
-    CataloguePatternSerializer,
     IssuesSerializer,
     PerformanceRecordSerializer,
     ReviewSerializer,
@@ -359,7 +358,8 @@ class IndicatorViewSet(OwnedViewSet):
         that trades both sides, `opposite` replaces the output or pattern, and a level becomes its
         `mirror`.
         """
-        answer = self.page(list(CATALOGUE.values()), CatalogueIndicatorSerializer)
-        patterns = [CataloguePatternSerializer.render(row) for row in PATTERNS.values()]
+        indicators = [indicator.to_wire() for indicator in CATALOGUE.values()]
+        answer = self.page(indicators, CatalogueIndicatorSerializer)
+        patterns = [pattern.to_wire() for pattern in PATTERNS.values()]
         data: dict[str, Any] = answer.data
         return Response({**data, "candlePatterns": patterns})

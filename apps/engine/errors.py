@@ -45,18 +45,17 @@ class FieldError:
 class InvalidStrategy(EngineError):
     """A field of a strategy has a wrong type, range, value or name."""
 
-    def __init__(self, errors: tuple[FieldError, ...]) -> None:
-        super().__init__(errors[0].message)
+    def __init__(self, errors: tuple[FieldError, ...], message: str = "") -> None:
+        super().__init__(message or errors[0].message)
         self.errors = errors
 
 
-class IncompleteStrategy(EngineError):
+class IncompleteStrategy(InvalidStrategy):
     """The given fields are valid, but steps are incomplete."""
 
     def __init__(self, missing: tuple[str, ...], errors: tuple[FieldError, ...]) -> None:
-        super().__init__(f"These steps are not complete: {', '.join(missing)}.")
+        super().__init__(errors, f"These steps are not complete: {', '.join(missing)}.")
         self.missing = missing
-        self.errors = errors
 
 
 LEAST_BARS = 2

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from apps.algorithms.serializers import CatalogueIndicatorSerializer
 from apps.engine.indicators.catalogue import CATALOGUE
 from apps.engine.language.conditions import IndicatorValue
 from tests import openapi
@@ -15,7 +14,7 @@ BESIDE = {"slowPeriod": {"fastPeriod": 2}}
 
 
 def row_of(type: str) -> dict[str, Any]:
-    return CatalogueIndicatorSerializer.render(CATALOGUE[type])
+    return dict(CATALOGUE[type].to_wire())
 
 
 def read(**indicator: object) -> Any:

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from math import isfinite
 from typing import Any, Final
 
 from drf_spectacular.extensions import OpenApiSerializerFieldExtension
@@ -40,22 +39,13 @@ from apps.core.api.resources import (
     ObjectField,
     PaginationSerializer,
     RecordField,
+    RecordSerializer,
     Schema,
     StrictSerializer,
     TextField,
     example,
 )
-from apps.engine.language import (
-    BOTH,
-    HIGHER_TIMEFRAMES,
-    LARGEST_OFFSET,
-    PATTERNS,
-    SOURCES,
-    Indicator,
-    IndicatorOutput,
-    IndicatorParameter,
-    Inversion,
-)
+from apps.engine.language import CatalogueIndicator, CataloguePattern
 from apps.engine.results import METRICS, round_for_wire
 from apps.market.candles import CoverageRow, SessionCoverage
 
@@ -531,125 +521,14 @@ class ReviewSerializer(IssuesSerializer):
     )
 
 
-_PARAMETER: Final = {
-    "anyOf": [
-        {
-            "type": "object",
-            "required": ["name", "type", "default", "minimum", "maximum"],
-            "properties": {
-                "name": {"type": "string"},
-                "type": {"type": "string", "enum": ["integer", "number"]},
-                "default": {"type": "number"},
-                "minimum": {"type": "number"},
-                "maximum": {"type": "number"},
-            },
-        },
-        {
-            "type": "object",
-            "required": ["name", "type", "default", "allowedValues"],
-            "properties": {
-                "name": {"type": "string"},
-                "type": {"type": "string", "enum": ["string"]},
-                "default": {"type": "string"},
-                "allowedValues": {"type": "array", "items": {"type": "string"}},
-            },
-        },
-    ]
-}
-
-
-@extend_schema_field(_PARAMETER)
-class ParameterField(serializers.Field[IndicatorParameter, Any, dict[str, Any], Any]):
-    """A number within bounds, or a name from a set."""
-
-    def to_representation(self, value: IndicatorParameter) -> dict[str, Any]:
-        if value.names:
-            return {
-                "name": value.name,
-                "type": "string",
-                "default": value.written(value.default),
-                "allowedValues": [name for name, _ in value.names],
-            }
-        return {
-            "name": value.name,
-            "type": "integer" if value.is_whole else "number",
-            "default": value.default,
-            "minimum": value.low,
-            "maximum": value.high,
-        }
-
-
-class CatalogueOutputSerializer(AnswerSerializer):
-    name = CharField()
-    mirror = ChoiceField(
-        choices=[inversion.value for inversion in Inversion],
-        source="inversion.value",
-        help_text="How a level of it changes for the short side.",
-    )
-    opposite = CharField(help_text="The output that short entries compare instead.")
-    minimum = NumberField(allow_null=True, help_text="No value is below it.")
-    maximum = NumberField(allow_null=True, help_text="No value is above it.")
-
-    def to_representation(self, instance: IndicatorOutput) -> dict[str, Any]:
-        low, high = instance.range
-        return {
-            "name": instance.name,
-            "mirror": instance.inversion.value,
-            "opposite": instance.opposite,
-            "minimum": low if isfinite(low) else None,
-            "maximum": high if isfinite(high) else None,
-        }
-
-
-class OffsetSerializer(DocumentSerializer):
-    """The range of offsets at which an indicator may be read."""
-
-    type = CharField()
-    default = IntegerField()
-    minimum = IntegerField()
-    maximum = IntegerField()
+@example
+class CatalogueIndicatorSerializer(RecordSerializer):
+    record = CatalogueIndicator
 
 
 @example
-class CatalogueIndicatorSerializer(AnswerSerializer):
-    """An indicator of the catalogue. The first output and the first source are the defaults."""
-
-    type = CharField()
-    description = CharField()
-    parameters = serializers.ListField(child=ParameterField())
-    outputs = CatalogueOutputSerializer(many=True)
-    sources = serializers.ListField(child=ChoiceField(choices=SOURCES))
-    offset = OffsetSerializer()
-    opposite = CharField(help_text="The indicator for the short side.")
-    timeframes = serializers.ListField(
-        child=ChoiceField(choices=HIGHER_TIMEFRAMES),
-        help_text="Allowed if they are longer than the algorithm's.",
-    )
-
-    def to_representation(self, instance: Indicator) -> dict[str, Any]:
-        return {
-            "type": instance.type,
-            "description": instance.description,
-            "parameters": [ParameterField().to_representation(row) for row in instance.parameters],
-            "outputs": [CatalogueOutputSerializer.render(row) for row in instance.outputs],
-            "sources": list(SOURCES) if instance.has_source else [],
-            "offset": {"type": "integer", "default": 0, "minimum": 0, "maximum": LARGEST_OFFSET},
-            "opposite": instance.opposite,
-            "timeframes": list(HIGHER_TIMEFRAMES),
-        }
-
-
-@example
-class CataloguePatternSerializer(AnswerSerializer):
-    """A candle pattern of the catalogue."""
-
-    pattern = ChoiceField(choices=PATTERNS, source="name")
-    description = CharField()
-    directions = serializers.ListField(
-        child=ChoiceField(choices=BOTH),
-        help_text="Its possible directions; empty: it has no direction.",
-    )
-    opposite = ChoiceField(choices=PATTERNS, help_text="The pattern for the short side.")
+class CataloguePatternSerializer(RecordSerializer):
+    record = CataloguePattern
 
 
 @extend_schema_serializer(many=False)

@@ -9,7 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from enum import Enum
-from typing import NamedTuple
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import Field
+from typing_extensions import TypedDict
 
 LONGEST_WARMUP = 1000
 """Bars an operand may need before its first value (rule 11)."""
@@ -118,6 +121,66 @@ class Inversion(Enum):
         return level
 
 
+class NumberParameter(TypedDict):
+    """A number of an indicator that the user may set."""
+
+    name: str
+    type: Literal["integer", "number"]
+    default: float
+    minimum: float
+    maximum: float
+
+
+class NamedParameter(TypedDict):
+    """A choice of an indicator that the user may make."""
+
+    name: str
+    type: Literal["string"]
+    default: str
+    allowedValues: list[str]
+
+
+class CatalogueOutput(TypedDict):
+    """A value of an indicator."""
+
+    name: str
+    mirror: Annotated[
+        str,
+        Field(
+            description="How a level of it changes for the short side.",
+            json_schema_extra={"enum": [inversion.value for inversion in Inversion]},
+        ),
+    ]
+    opposite: Annotated[str, Field(description="The output that short entries compare instead.")]
+    minimum: Annotated[float | None, Field(description="No value is below it.")]
+    maximum: Annotated[float | None, Field(description="No value is above it.")]
+
+
+class Offset(TypedDict):
+    """The range of offsets at which an indicator may be read."""
+
+    type: str
+    default: int
+    minimum: int
+    maximum: int
+
+
+class CatalogueIndicator(TypedDict):
+    """An indicator of the catalogue. The first output and the first source are the defaults."""
+
+    type: str
+    description: str
+    parameters: list[NumberParameter | NamedParameter]
+    outputs: list[CatalogueOutput]
+    sources: list[Annotated[str, Field(json_schema_extra={"enum": list(SOURCES)})]]
+    offset: Offset
+    opposite: Annotated[str, Field(description="The indicator for the short side.")]
+    timeframes: Annotated[
+        list[Annotated[str, Field(json_schema_extra={"enum": list(HIGHER_TIMEFRAMES)})]],
+        Field(description="Allowed if they are longer than the algorithm's."),
+    ]
+
+
 class IndicatorParameter(NamedTuple):
     """A number that the user may set: its name on the wire, TA-Lib's names, default and range.
 
@@ -156,6 +219,22 @@ class IndicatorParameter(NamedTuple):
         """Return a number as it is written: by its name, if it has one."""
         return next((name for name, value in self.names if value == number), number)
 
+    def to_wire(self) -> NumberParameter | NamedParameter:
+        if self.names:
+            return NamedParameter(
+                name=self.name,
+                type="string",
+                default=str(self.written(self.default)),
+                allowedValues=[name for name, _ in self.names],
+            )
+        return NumberParameter(
+            name=self.name,
+            type="integer" if self.is_whole else "number",
+            default=self.default,
+            minimum=self.low,
+            maximum=self.high,
+        )
+
 
 class Range(NamedTuple):
     """The least and the greatest value of an output, both included."""
@@ -180,6 +259,16 @@ class IndicatorOutput(NamedTuple):
     inversion: Inversion
     opposite: str
     range: Range = UNBOUNDED
+
+    def to_wire(self) -> CatalogueOutput:
+        low, high = self.range
+        return CatalogueOutput(
+            name=self.name,
+            mirror=self.inversion.value,
+            opposite=self.opposite,
+            minimum=low if math.isfinite(low) else None,
+            maximum=high if math.isfinite(high) else None,
+        )
 
 
 class Indicator(NamedTuple):
@@ -211,6 +300,18 @@ class Indicator(NamedTuple):
             )
             for parameter in self.parameters
         }
+
+    def to_wire(self) -> CatalogueIndicator:
+        return CatalogueIndicator(
+            type=self.type,
+            description=self.description,
+            parameters=[parameter.to_wire() for parameter in self.parameters],
+            outputs=[output.to_wire() for output in self.outputs],
+            sources=list(SOURCES) if self.has_source else [],
+            offset=Offset(type="integer", default=0, minimum=0, maximum=LARGEST_OFFSET),
+            opposite=self.opposite,
+            timeframes=list(HIGHER_TIMEFRAMES),
+        )
 
 
 AVERAGES = (

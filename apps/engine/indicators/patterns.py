@@ -7,7 +7,10 @@ no direction and keep their sign. The others have only one direction, and never 
 
 from __future__ import annotations
 
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Final, Literal, NamedTuple, TypeAlias
+
+from pydantic import Field
+from typing_extensions import TypedDict
 
 from apps.engine.indicators.series import Series
 
@@ -35,6 +38,14 @@ class Pattern(NamedTuple):
     @property
     def opposite(self) -> str:
         return self.inverted_name or self.name
+
+    def to_wire(self) -> CataloguePattern:
+        return CataloguePattern(
+            pattern=self.name,
+            description=self.description,
+            directions=list(self.directions),
+            opposite=self.opposite,
+        )
 
 
 _ROWS: Final = (
@@ -102,6 +113,19 @@ _ROWS: Final = (
 )
 PATTERNS: Final[dict[str, Pattern]] = {row.name: row for row in _ROWS}
 """Every pattern of TA-Lib by its name."""
+
+_Name: TypeAlias = Annotated[str, Field(json_schema_extra={"enum": list(PATTERNS)})]
+
+
+class CataloguePattern(TypedDict):
+    """A candle pattern of the catalogue."""
+
+    pattern: _Name
+    description: str
+    directions: Annotated[
+        list[Direction], Field(description="Its possible directions; empty: it has no direction.")
+    ]
+    opposite: Annotated[_Name, Field(description="The pattern for the short side.")]
 
 
 def pattern_series(pattern: str) -> Series:

@@ -3,21 +3,12 @@
 Other apps import only these names.
 """
 
-from apps.engine.errors import FieldError, IncompleteStrategy, InvalidStrategy
+from apps.engine.errors import FieldError, InvalidStrategy
 from apps.engine.indicators.aligned_candles import AlignedCandles
 from apps.engine.indicators.catalogue import CATALOGUE
-from apps.engine.indicators.indicator import (
-    HIGHER_TIMEFRAMES,
-    LARGEST_OFFSET,
-    SOURCES,
-    Indicator,
-    IndicatorOutput,
-    IndicatorParameter,
-    Inversion,
-)
-from apps.engine.indicators.patterns import BOTH, PATTERNS
+from apps.engine.indicators.indicator import CatalogueIndicator
+from apps.engine.indicators.patterns import PATTERNS, CataloguePattern
 from apps.engine.indicators.series import CandleSource
-from apps.engine.language.conditions import Side
 from apps.engine.language.strategy import (
     Reading,
     Strategy,
@@ -28,24 +19,16 @@ from apps.engine.language.strategy import (
 from apps.engine.language.summary import Change, StepSummary, step_changes, summarize
 
 __all__ = [
-    "BOTH",
     "CATALOGUE",
-    "HIGHER_TIMEFRAMES",
-    "LARGEST_OFFSET",
     "PATTERNS",
-    "SOURCES",
     "AlignedCandles",
     "CandleSource",
+    "CatalogueIndicator",
+    "CataloguePattern",
     "Change",
     "FieldError",
-    "IncompleteStrategy",
-    "Indicator",
-    "IndicatorOutput",
-    "IndicatorParameter",
     "InvalidStrategy",
-    "Inversion",
     "Reading",
-    "Side",
     "StepSummary",
     "Strategy",
     "parse",

@@ -20,7 +20,7 @@ from apps.core import requests
 from apps.core.errors import InvalidInput
 from apps.core.times import day_in_india, day_number, moment, wire_time
 from apps.engine import EngineError, SimulationResult, simulate
-from apps.engine.language import IncompleteStrategy, InvalidStrategy, Strategy, parse
+from apps.engine.language import InvalidStrategy, Strategy, parse
 from apps.engine.results import Trades, curve_points, round_for_wire
 from apps.market.rulebook import SymbolNotTradable, require_tradable
 from apps.market.services import (
@@ -79,7 +79,7 @@ class Command(BaseCommand):
             result = _simulate(strategy, loaded, part)
         except (TooLittleCoverage, SymbolNotTradable) as error:
             raise CommandError(str(error)) from error
-        except (InvalidStrategy, IncompleteStrategy) as error:
+        except InvalidStrategy as error:
             raise CommandError(_describe(error)) from error
         except (BadCandleFile, InvalidInput, EngineError) as error:
             raise CommandError(str(error)) from error
@@ -151,7 +151,7 @@ def _simulate(strategy: Strategy, loaded: CandleImport, part: InstrumentBars) ->
     return replace(result, receipt=add_coverage(result.receipt, [coverage]))
 
 
-def _describe(error: InvalidStrategy | IncompleteStrategy) -> str:
+def _describe(error: InvalidStrategy) -> str:
     """Return the message of the error, then the message of each other fault."""
     lines = [f"  {fault.message}" for fault in error.errors if fault.message != str(error)]
     return "\n".join([str(error), *lines])
