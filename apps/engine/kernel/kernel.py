@@ -250,9 +250,8 @@ def run_rows(
             enter_at_open(books, market, row)
         if exit_inside(books):
             close_positions(books, True)
-        reached = reached_limit(books, market, equity, row)
-        if reached != codes.NOT_HALTED:
-            halt(books, market, signals, row, reached)
+        if is_limit_reached(books, market, equity, row):
+            halt(books, market, signals, row)
         if is_signalled(books):
             read_signals(books)
         if books.plan.add_direction != 0:
@@ -591,8 +590,11 @@ def has_entries(books: Books) -> bool:
 
 @step
 def enter_at_open(books: Books, market: MarketRows, row: int) -> None:
-    """Fill the pending entries (rules 2 and 12)."""
-    for i in range(list_entries(books)):
+    """Fill the pending entries, by their places in the ranking, if there is one (rules 2 and 12)."""
+    entries = list_entries(books)
+    if market.ranks.size > 0:
+        rank_entries(books, entries)
+    for i in range(entries):
         k = books.slots[i].entering
         order, slot = books.orders[k, 0], books.slots[k]
         if books.plan.size_by > codes.BY_AMOUNT:
@@ -607,22 +609,31 @@ def enter_at_open(books: Books, market: MarketRows, row: int) -> None:
 
 @phase
 def list_entries(books: Books) -> int:
-    """List the active slots with an entry to fill, by their places in the ranking, else in the
-    listed order of symbols; return their number (rule 2).
+    """List the active slots with an entry to fill, in the listed order of symbols; return their
+    number.
     """
     count = 0
     for i in range(np.uint64(books.work.active)):
         k = books.slots[i].active
-        order, rank, index = books.orders[k, 0], books.orders[k, 0].rank, count
+        order = books.orders[k, 0]
         if books.slots[k].bar >= 0:
             enter_add(books.positions[k], order, books.plan)
             if order.pending & codes.ENTER:
-                while index > 0 and books.orders[books.slots[index - 1].entering, 0].rank > rank:
-                    books.slots[index].entering = books.slots[index - 1].entering
-                    index -= 1
-                books.slots[index].entering = k
+                books.slots[count].entering = k
                 count += 1
     return count
+
+
+@step
+def rank_entries(books: Books, entries: int) -> None:
+    """Sort the listed entries by their places in the ranking (rule 2)."""
+    slots, orders = books.slots, books.orders
+    for i in range(1, entries):
+        k, index = slots[i].entering, i
+        while index > 0 and orders[slots[index - 1].entering, 0].rank > orders[k, 0].rank:
+            slots[index].entering = slots[index - 1].entering
+            index -= 1
+        slots[index].entering = k
 
 
 @phase
@@ -699,12 +710,13 @@ def exit_inside(books: Books) -> bool:
 
 
 @step
-def halt(books: Books, market: MarketRows, signals: Array, row: int, reached: int) -> None:
-    """At a limit of the day, close positions at the next opens, and drop pending entries (rule
-    8).
+def halt(books: Books, market: MarketRows, signals: Array, row: int) -> None:
+    """At a limit of the day, its loss before its profit, close positions at the next opens, and
+    drop pending entries (rule 8).
     """
-    books.account.halted = reached
-    by_loss = reached == codes.HALTED_BY_LOSS
+    account = books.account
+    by_loss = account.day_start - account.equity >= books.plan.max_daily_loss - codes.DUST
+    account.halted = codes.HALTED_BY_LOSS if by_loss else codes.HALTED_BY_PROFIT
     for k in range(books.slots.size):
         position, order, slot = books.positions[k], books.orders[k, 0], books.slots[k]
         slot.next_active = row + 1
@@ -715,7 +727,7 @@ def halt(books: Books, market: MarketRows, signals: Array, row: int, reached: in
             if not order.pending & codes.HELD_UP:
                 order.close_reason = codes.BY_DAILY_LOSS if by_loss else codes.BY_DAILY_PROFIT
             order.pending |= codes.FLATTEN
-    drop_entries(books, refusal_of_halted(reached))
+    drop_entries(books, refusal_of_halted(account.halted))
 
 
 @step
@@ -726,10 +738,11 @@ def refusal_of_halted(halted: int) -> int:
 
 
 @phase
-def reached_limit(books: Books, market: MarketRows, equity: Array, row: int) -> int:
-    """Mark positions to market at the row's close; return the limit of the day that is reached for
-    the first time, its loss before its profit (rule 8). Without any money the simulation ends
-    (rule 6).
+def is_limit_reached(books: Books, market: MarketRows, equity: Array, row: int) -> bool:
+    """Mark positions to market at the row's close; return whether a limit of the day is reached for
+    the first time (rule 8). Without any money the simulation ends (rule 6).
+
+    One expression: with branches, Numba counts references to arrays, and a row takes twice as long.
     """
     account = books.account
     list_marks(books)
@@ -742,14 +755,10 @@ def reached_limit(books: Books, market: MarketRows, equity: Array, row: int) -> 
     account.equity = equity[row] = account.cash + held
     if account.equity <= 0:
         account.status = codes.RUINED
-    lost, gained = account.day_start - account.equity, account.equity - account.day_start
-    if account.halted:
-        return codes.NOT_HALTED
-    if lost >= books.plan.max_daily_loss - codes.DUST:
-        return codes.HALTED_BY_LOSS
-    if gained >= books.plan.max_daily_profit - codes.DUST:
-        return codes.HALTED_BY_PROFIT
-    return codes.NOT_HALTED
+    gained, plan = account.equity - account.day_start, books.plan
+    lost = -gained >= plan.max_daily_loss - codes.DUST
+    reached = lost | (gained >= plan.max_daily_profit - codes.DUST)
+    return bool(reached and not account.halted)
 
 
 @phase
