@@ -590,7 +590,7 @@ def has_entries(books: Books) -> bool:
 
 @step
 def enter_at_open(books: Books, market: MarketRows, row: int) -> None:
-    """Fill the pending entries, by their places in the ranking, if there is one (rules 2 and 12)."""
+    """Fill the pending entries, by their places in a ranking if there is one (rules 2 and 12)."""
     entries = list_entries(books)
     if market.ranks.size > 0:
         rank_entries(books, entries)
