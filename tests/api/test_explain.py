@@ -111,6 +111,99 @@ def test_exit_conditions_are_explained_for_open_positions(api: Api, alice: User)
         assert condition["text"].endswith(f" {level}")
 
 
+LOW = {"type": "MIN", "period": 5, "source": "low"}
+BELOW_THE_LOW = {"type": "CALC", "operator": "subtract", "operands": [LOW, 0.5]}
+
+
+def test_levels_and_steps_are_explained_for_a_position(api: Api, alice: User) -> None:
+    """A wave of 20 rupees around 1,000 reaches the first step, 2 points away, and no other."""
+    store_candles(SYMBOL, "15m", wave_candles("2024-01-01", 45))
+    entry = {**make.steps()["entryConditions"], "positionType": "long"}
+    exits = {
+        "stopLoss": {"type": "level", "price": BELOW_THE_LOW, "buffer": 1},
+        "trailingStop": {"enabled": True, "type": "level", "price": LOW},
+        "steps": [
+            {"at": {"type": "points", "points": 2}, "close": 40, "moveStop": "entry"},
+            {"at": {"type": "points", "points": 500}, "close": 20},
+        ],
+        "exitOnOppositeSignal": False,
+    }
+    algorithm = make.algorithm(alice, **make.steps(entryConditions=entry, exitConditions=exits))
+    backtest, client = submit(alice, algorithm.pk), api(alice)
+    run_queued()
+    (trade, *_) = client.get(f"/api/backtests/{backtest.pk}/trades").json()["data"]
+    times = wave_candles("2024-01-01", 45).time
+    bar = int(times.searchsorted(_seconds(trade["entryTime"])))
+    (side,) = ask(client, backtest, at=_moment(int(times[bar - 1]))).json()["sides"]
+    read = {operand["operand"]: operand["values"] for operand in side["operands"]}
+    assert list(read) == ["exitConditions.stopLoss.price", "exitConditions.trailingStop.price"]
+    whole, low = read["exitConditions.stopLoss.price"]
+    assert (whole["name"], low["name"]) == ("(MIN(5) of low - 0.5)", "MIN(5) of low")
+    assert whole["value"] == pytest.approx(low["value"] - 0.5)
+    assert read["exitConditions.trailingStop.price"] == [low]
+
+    levels = []
+    for candle in times[bar : bar + 12]:
+        positions = ask(client, backtest, at=_moment(int(candle))).json()["positions"]
+        levels += [row["levels"] for row in positions if row["trade"] == trade]
+    first, last = levels[0], levels[-1]
+    assert first["stopLoss"] == pytest.approx(whole["value"] * 0.99, abs=0.05)
+    assert first["trailingStop"] is None
+    assert [step["taken"] for step in first["steps"]] == [False, False]
+    assert [step["taken"] for step in last["steps"]] == [True, False]
+    for step, points in zip(first["steps"], (2, 500), strict=True):
+        assert step["price"] == pytest.approx(trade["entryPrice"] + points, abs=0.05)
+    assert max(row["stopLoss"] for row in levels) == pytest.approx(trade["entryPrice"], abs=0.05)
+    assert max(row["trailingStop"] or 0 for row in levels) > first["stopLoss"]
+
+
+def test_the_places_of_a_ranking_are_explained(api: Api, alice: User) -> None:
+    symbols = [SYMBOL, "NSE:TCS", "NSE:INFY"]
+    for symbol, first_day in zip(symbols, ("2024-01-01", "2024-01-02", "2024-01-03"), strict=True):
+        store_candles(symbol, "15m", wave_candles(first_day, 45))
+    change = {"type": "ROC", "period": 3}
+    calm = {"type": "CALC", "operator": "divide", "operands": [change, {"type": "ATR"}]}
+    rising = {"type": "indicator_value", "indicator": change, "operator": "above", "value": 0}
+    steps = make.steps(
+        basicInfo={"strategyType": "momentum", "timeframe": "15m", "symbols": symbols},
+        entryConditions={
+            "positionType": "long",
+            "conditions": [rising],
+            "rank": {"by": calm, "top": 1, "every": "candle"},
+        },
+        exitConditions={"stopLoss": {"type": "percentage", "percentage": 5}, "onRank": "leave"},
+    )
+    backtest, client = submit(alice, make.algorithm(alice, **steps).pk), api(alice)
+    run_queued()
+    trades = client.get(f"/api/backtests/{backtest.pk}/trades?limit=100").json()["data"]
+    left = next(row for row in trades if row["exitReason"] == "signal")
+    times = wave_candles("2024-01-01", 45).time
+    before = int(times.searchsorted(_seconds(left["exitTime"]))) - 1
+    explained = {
+        symbol: ask(client, backtest, symbol, _moment(int(times[before]))).json()
+        for symbol in symbols
+    }
+    for symbol, explanation in explained.items():
+        assert [row["rank"] for row in explanation["ranking"]] == [1, 2, 3]
+        values = {row["symbol"]: row["value"] for row in explanation["ranking"]}
+        assert list(values.values()) == sorted(values.values(), reverse=True)
+        (by,) = explanation["sides"][0]["operands"]
+        assert by["operand"] == "entryConditions.rank.by"
+        assert [value["name"] for value in by["values"]] == [
+            "(ROC(3) / ATR(14))",
+            "ROC(3)",
+            "ATR(14)",
+        ]
+        assert by["values"][0]["value"] == pytest.approx(values[symbol])
+        is_first = symbol == explanation["ranking"][0]["symbol"]
+        assert (explanation["entry"]["reason"] == "not_ranked") <= (not is_first)
+    ranked = next(row for row in explanation["ranking"] if row["symbol"] == left["symbol"])
+    assert ranked["rank"] > 1
+    closed = ask(client, backtest, left["symbol"], left["exitTime"]).json()["positions"]
+    (position,) = (row for row in closed if row["trade"] == left)
+    assert position["message"].startswith("The conditions of exits were true at the last candle")
+
+
 def _seconds(text: str) -> int:
     return int(datetime.fromisoformat(text).timestamp())
 

@@ -32,6 +32,7 @@ SYMBOLS = ("NSE:RELIANCE", "NSE:SBIN")
 LENGTH = 1800
 DAYS = 2
 AFTER = FIRST + 7 * 86_400
+LOW = {"type": "MIN", "period": 5, "source": "low"}
 
 
 @pytest.fixture(scope="module")
@@ -52,9 +53,21 @@ def series() -> Mapping[str, Candles]:
 def run(alice: User, series: Mapping[str, Candles]) -> Run:
     store_bars(series, "30m")
     configuration = crossing_steps(SYMBOLS, "30m")
-    configuration["exitConditions"]["conditions"] = [
-        {"type": "indicator_value", "indicator": {"type": "RSI"}, "operator": "above", "value": 70}
-    ]
+    configuration["exitConditions"] |= {
+        "conditions": [
+            {
+                "type": "indicator_value",
+                "indicator": {"type": "RSI"},
+                "operator": "above",
+                "value": 70,
+            }
+        ],
+        "trailingStop": {"enabled": True, "type": "level", "price": LOW},
+        "steps": [
+            {"at": {"type": "points", "points": 1}, "close": 50, "moveStop": "entry"},
+            {"at": {"type": "points", "points": 40}, "close": 20},
+        ],
+    }
     made = started(alice, configuration)
     step(Runner(), SYMBOLS, "30m", AFTER)
     return made
@@ -80,7 +93,7 @@ def test_conditions_say_the_same_as_in_a_backtest_of_the_same_bars(
         date_range=read_date_range("2026-06-01", "2026-06-02", now=make.NOW),
     )
     run_queued()
-    client, reasons = api(alice), set()
+    client, reasons, steps = api(alice), set(), list[Any]()
     for symbol in SYMBOLS:
         for time in series[symbol].between(FIRST, AFTER).time.tolist()[1:-1:2]:
             at = datetime.fromtimestamp(time, UTC)
@@ -99,7 +112,9 @@ def test_conditions_say_the_same_as_in_a_backtest_of_the_same_bars(
                 (held["reason"], held["levels"], held["conditions"], held["oppositeSignal"])
                 for held in tested["positions"]
             ], (symbol, at)
+            steps += [step for held in traded["positions"] for step in held["levels"]["steps"]]
     assert {"entered", "no_signal"} <= reasons
+    assert {step["taken"] for step in steps} == {False, True}
 
 
 @pytest.mark.django_db

@@ -24,7 +24,7 @@ QUICK, LONG = range(3), range(1000, 1400)
 )
 @pytest.mark.timeout(1800)
 def test_levels_equal_the_kernels_at_every_bar_to_the_last_bit(seeds: range) -> None:
-    compared = np.zeros(3, int)
+    compared, taken = np.zeros(3, int), 0
     for seed in seeds:
         case = random_case(np.random.default_rng(seed))
         case = case._replace(plan=case.plan._replace(max_entries=1), outside={})
@@ -43,9 +43,14 @@ def test_levels_equal_the_kernels_at_every_bar_to_the_last_bit(seeds: range) -> 
             kept = [np.nan, p["stop"]] if p["trailed"] else [p["stop"], np.nan]
             if p["trailed"]:
                 levels = levels._replace(stop=np.nan)
-            np.testing.assert_array_equal(levels, [*kept, p["target"]])
-            compared += ~np.isnan(levels)
+            np.testing.assert_array_equal(levels[:3], [*kept, p["target"]])
+            compared += ~np.isnan(levels[:3])
+            steps = [step["price"] for step in levels.steps]
+            assert steps == p["steps"][: case.plan.steps].tolist()
+            assert sum(step["taken"] for step in levels.steps) == p["taken"]
+            taken += int(p["taken"])
     assert compared.min() > 3 * len(seeds)
+    assert taken > len(seeds)
 
 
 def test_rule_5_the_trailing_stop_is_rounded_by_the_tick_of_each_day() -> None:

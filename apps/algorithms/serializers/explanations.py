@@ -39,7 +39,8 @@ POSITION_MESSAGES: Final = {
     "take_profit": "Prices reached its target in this candle, or opened beyond it.",
     "trailing_stop": "Prices reached its trailing stop in this candle, or opened beyond it.",
     "opposite_signal": "The opposite signal at the last candle before closed it at this open.",
-    "signal": "The conditions of exits were true at the last candle before: closed at this open.",
+    "signal": "The conditions of exits were true at the last candle before, or the ranking did not"
+    " keep it: closed at this open.",
     "square_off": "It was squared off, for the session was to end.",
     "max_holding": "It had lived through maxHoldingCandles, and was closed at this open.",
     "daily_loss_limit": "The loss of the day had reached maxDailyLoss: closed at this open.",

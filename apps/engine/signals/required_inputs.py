@@ -98,7 +98,7 @@ def required_inputs(strategy: Strategy) -> RequiredInputs:
                 for condition in conditions
                 for bars in (0, *_lookbacks(condition.check))
             ),
-            *(() if rank is None else (_offset(rank.by),)),
+            *(() if rank is None else (bars_back(rank.by),)),
         ),
         tuple(candles for source, candles in warmups if source == OWN_CANDLES),
         tuple((source, candles) for source, candles in warmups if source != OWN_CANDLES),
@@ -179,14 +179,14 @@ def _lookbacks(check: Check) -> Iterator[int]:
     """Yield the same for each operand."""
     match check:
         case Comparison(left, _, right):
-            yield from (1 + _offset(left), 1 + _offset(right))
+            yield from (1 + bars_back(left), 1 + bars_back(right))
         case GroupCheck(_, checks):
             for part in checks:
                 yield from _lookbacks(part)
         case Movement(value, _, steps) if counts_own_candles(value):
-            yield _offset(value) + steps
+            yield bars_back(value) + steps
         case PatternCheck(read, _):
-            yield _offset(read)
+            yield bars_back(read)
         case Within(inner, candles):
             yield from (bars + candles - 1 for bars in (0, *_lookbacks(inner)))
 
@@ -196,7 +196,7 @@ def counts_own_candles(value: ComputedValue) -> bool:
     return not isinstance(value, Read) or value.candles == OWN_CANDLES
 
 
-def _offset(operand: ComputedValue | float) -> int:
+def bars_back(operand: ComputedValue | float) -> int:
     """Return the offset of an operand in bars; offsets in candles of other sources are not bars."""
     offsets = (read.offset for read in reads_of(operand) if read.candles == OWN_CANDLES)
     return max(offsets, default=0)

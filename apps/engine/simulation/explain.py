@@ -28,12 +28,13 @@ from apps.engine.language.sides import (
     Within,
     entry_check,
     exit_check,
+    level_reads,
 )
 from apps.engine.language.strategy import Strategy
 from apps.engine.results.wire_records import Timestamp, wire_times
 from apps.engine.signals.blocks import batches_of
 from apps.engine.signals.columns import BatchColumns, ColumnCache
-from apps.engine.signals.required_inputs import lookback, required_inputs
+from apps.engine.signals.required_inputs import bars_back, lookback, required_inputs
 from apps.engine.signals.signals import atr_columns, confirmed, level_columns
 from apps.engine.simulation.timeline import SymbolSeries
 
@@ -41,6 +42,11 @@ OPPOSITE: Final[Mapping[Side, Side]] = {"long": "short", "short": "long"}
 _SIGNS = {1: "bullish", -1: "bearish", 0: "of either direction"}
 TRAILS: Final = (TRAIL_LEVEL, TRAIL_LEVEL + 1)
 """The levels that no entry needs."""
+_LEVEL_PATHS: Final = {
+    "stop": "exitConditions.stopLoss.price",
+    "target": "exitConditions.takeProfit.price",
+    "trail": "exitConditions.trailingStop.price",
+}
 _DEFAULT_SOURCE = "close"
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _INFIX = {"add": " + ", "subtract": " - ", "multiply": " x ", "divide": " / "}
@@ -91,17 +97,55 @@ class ExplainedStep(TypedDict):
     conditions: list[ListedCondition]
 
 
+class ListedOperand(TypedDict):
+    """An operand outside of conditions."""
+
+    operand: Annotated[str, Field(description="Its path.")]
+    values: Annotated[
+        list[ExplainedOperand],
+        Field(description="Its value, and of a calculation those of its operands."),
+    ]
+
+
 class ExplainedSide(ExplainedStep):
     """The conditions of entries on one side."""
 
     side: Side
+    operands: NotRequired[
+        Annotated[
+            list[ListedOperand],
+            Field(
+                description="The operands of levels, of the size and of the ranking, as this side"
+                " reads them. Only for an algorithm with such operands."
+            ),
+        ]
+    ]
 
 
 def sides_at(strategy: Strategy, symbol_series: SymbolSeries, bar: int) -> list[ExplainedSide]:
     """Return the checks of each traded side, at a bar of `symbol_series.used`."""
-    return [
-        entry_at(side, strategy, symbol_series, bar) for side in traded(strategy.entryConditions)
-    ]
+    sides = []
+    for name in traded(strategy.entryConditions):
+        side = entry_at(name, strategy, symbol_series, bar)
+        if operands := _operands_of(strategy, name):
+            bars = 1 + max(map(bars_back, operands.values()))
+            view = _view(strategy, symbol_series, bar, bars, 1)
+            side["operands"] = [
+                {"operand": path, "values": view.operands(value)}
+                for path, value in operands.items()
+            ]
+        sides.append(side)
+    return sides
+
+
+def _operands_of(strategy: Strategy, side: Side) -> dict[str, ComputedValue]:
+    """Return the operands outside of conditions, keyed by their paths."""
+    operands = {path: operand.value for path, operand in strategy.level_operands.items()}
+    for level in level_reads(strategy.exitConditions, strategy.entryConditions):
+        operands[_LEVEL_PATHS[level.kind]] = level.long if side == "long" else level.short
+    if strategy.entryConditions.rank is not None:
+        operands["entryConditions.rank.by"] = strategy.entryConditions.rank.by.value
+    return operands
 
 
 def signals_at(
@@ -153,8 +197,15 @@ def entry_at(
         return entry_check(side, entry.model_copy(update={"conditions": conditions}))
 
     whole, parts = joined(entry.conditions), [joined((part,)) for part in entry.conditions]
-    view = _view(strategy, symbol_series, bar, whole, max(entry.confirmationCandles, 1))
-    return {"side": side, **_explained_step("entryConditions", whole, parts, view)}
+    candles = max(entry.confirmationCandles, 1)
+    view = _view(strategy, symbol_series, bar, lookback(whole), candles)
+    step = _explained_step("entryConditions", whole, parts, view)
+    return ExplainedSide(
+        side=side,
+        logicalOperator=step["logicalOperator"],
+        signal=step["signal"],
+        conditions=step["conditions"],
+    )
 
 
 def exits_at(
@@ -167,7 +218,7 @@ def exits_at(
         return exit_check(side, exits.model_copy(update={"conditions": conditions}), entry)
 
     whole, parts = joined(exits.conditions), [joined((part,)) for part in exits.conditions]
-    view = _view(strategy, symbol_series, bar, whole, 1)
+    view = _view(strategy, symbol_series, bar, lookback(whole), 1)
     return _explained_step("exitConditions", whole, parts, view)
 
 
@@ -203,10 +254,10 @@ def _explained_step(
 
 
 def _view(
-    strategy: Strategy, symbol_series: SymbolSeries, bar: int, check: Check, candles: int
+    strategy: Strategy, symbol_series: SymbolSeries, bar: int, bars: int, candles: int
 ) -> _View:
-    timeframe, bars = strategy.basicInfo.timeframe, lookback(check) + candles
-    (batch,) = batches_of(symbol_series.used, timeframe, bar, bar + 1, bars)
+    timeframe = strategy.basicInfo.timeframe
+    (batch,) = batches_of(symbol_series.used, timeframe, bar, bar + 1, bars + candles)
     columns = BatchColumns(symbol_series.bars, batch, ColumnCache(0))
     return _View(columns, symbol_series.aligned, bar, candles)
 
@@ -237,9 +288,13 @@ class _View:
             "text": text_of(check),
             "holds": bool(confirmed(check, self._columns, 1)[-1]),
             "confirmed": self.is_confirmed(check),
-            "operands": [self._operand(value) for value in _values(check)],
+            "operands": [operand for value in _values(check) for operand in self.operands(value)],
             "parts": [self.explained(part) for part in parts],
         }
+
+    def operands(self, value: ComputedValue) -> list[ExplainedOperand]:
+        """Return a value, and of a calculation those of its operands."""
+        return [self._operand(node) for node in _nodes(value)]
 
     def _operand(self, value: ComputedValue) -> ExplainedOperand:
         before, now = self._columns.read(value)[-2:].tolist()
@@ -259,17 +314,18 @@ def if_known(value: float) -> float | None:
 
 
 def _values(check: Check) -> Iterator[ComputedValue]:
-    """Yield the values that a check reads, each calculation before its operands."""
+    """Yield the values that a check compares."""
     match check:
         case Comparison(left, _, right):
-            yield from _nodes(left)
+            yield left
             if not isinstance(right, float | int):
-                yield from _nodes(right)
+                yield right
         case Movement(value, _, _) | PatternCheck(value, _):
-            yield from _nodes(value)
+            yield value
 
 
 def _nodes(value: ComputedValue) -> Iterator[ComputedValue]:
+    """Yield a value, and each calculation before its operands."""
     yield value
     if isinstance(value, Calculation):
         for operand in value.operands:

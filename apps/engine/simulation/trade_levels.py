@@ -8,7 +8,8 @@ The kernel keeps levels only while it steps; no stored result has them. Both use
 from __future__ import annotations
 
 import math
-from typing import Annotated, Final, NamedTuple, TypeAlias
+from collections.abc import Sequence
+from typing import Annotated, Final, NamedTuple, NotRequired, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,12 +70,25 @@ class HeldPosition(NamedTuple):
 _Level: TypeAlias = Annotated[float | None, Field(description="Rupees; null without one.")]
 
 
+class StepLevel(TypedDict):
+    """The level at which a part of a position leaves."""
+
+    price: Annotated[float, Field(description="Rupees.")]
+    taken: Annotated[bool, Field(description="Whether an earlier candle has reached it.")]
+
+
 class ExitLevels(TypedDict):
     """The levels of a position for the prices of a candle."""
 
     stopLoss: _Level
     trailingStop: _Level
     takeProfit: _Level
+    steps: NotRequired[
+        Annotated[
+            list[StepLevel],
+            Field(description="In their order. Only for an algorithm with exitConditions.steps."),
+        ]
+    ]
 
 
 class Levels(NamedTuple):
@@ -85,10 +99,14 @@ class Levels(NamedTuple):
     stop: float
     trailed: float
     target: float
+    steps: Sequence[StepLevel] = ()
 
     def to_wire(self) -> ExitLevels:
-        stop, trailed, target = (None if math.isnan(level) else level for level in self)
-        return ExitLevels(stopLoss=stop, trailingStop=trailed, takeProfit=target)
+        stop, trailed, target = (None if math.isnan(level) else level for level in self[:3])
+        levels = ExitLevels(stopLoss=stop, trailingStop=trailed, takeProfit=target)
+        if self.steps:
+            levels["steps"] = list(self.steps)
+        return levels
 
 
 class Entry(NamedTuple):
@@ -140,13 +158,14 @@ def levels_at(p: HeldPosition, bar: int) -> Levels:
         target = float(_rounded(p.price + p.side * reach, p.side, ticks)[0])
     if plan.targets_at_level:
         target = at_target
-    if _has_moved_stop(p, bar, distance, target):
+    steps = _step_levels(p, bar, distance, target)
+    if any(step["taken"] and plan.step_moves_stop[number] for number, step in enumerate(steps)):
         moved = float(_rounded(p.price, -p.side, ticks)[0])
         stop = stop if (stop - moved) * p.side > 0 else moved
     trails = plan.trail_rate > 0 or plan.trail_points > 0 or plan.trail_atr > 0
     trails = trails or plan.trails_at_level
     trailed = _trailed(p, bar) if trails else NONE
-    return Levels(stop, NONE if (stop - trailed) * p.side >= 0 else trailed, target)
+    return Levels(stop, NONE if (stop - trailed) * p.side >= 0 else trailed, target, steps)
 
 
 def _resting(p: HeldPosition) -> tuple[float, float]:
@@ -181,24 +200,24 @@ def sides_beyond_levels(
     return frozenset(beyond)
 
 
-def _has_moved_stop(p: HeldPosition, bar: int, stop_distance: float, target: float) -> bool:
-    """Return whether a step of an earlier bar has moved the stop (rule 3)."""
+def _step_levels(
+    p: HeldPosition, bar: int, stop_distance: float, target: float
+) -> Sequence[StepLevel]:
+    """Return the levels of the steps. One at or beyond the target is never taken (rule 3)."""
     plan, ticks = p.plan, _ticks(p, p.entry, p.entry + 1)
     best = (p.candles.high if p.side > 0 else p.candles.low)[p.entry : bar].copy()
     if len(best) and _filled_inside(p):
         best[0] = p.candles.close[p.entry]
     best[p.locked[(p.locked >= p.entry) & (p.locked < bar)] - p.entry] = NONE
-    farthest = -math.inf
-    for step in range(plan.steps):
-        reach = prices.step_distance(p.price, stop_distance, step, plan)
+    steps, farthest, is_taken = list[StepLevel](), -math.inf, True
+    for number in range(plan.steps):
+        reach = prices.step_distance(p.price, stop_distance, number, plan)
         level = float(_rounded(p.price + p.side * reach, p.side, ticks)[0])
         farthest = max(farthest, level * p.side)
         is_first = not farthest >= target * p.side
-        if not is_first or not (best * p.side >= farthest).any():
-            return False
-        if plan.step_moves_stop[step]:
-            return True
-    return False
+        is_taken = is_taken and is_first and bool((best * p.side >= farthest).any())
+        steps.append(StepLevel(price=farthest * p.side, taken=is_taken))
+    return steps
 
 
 def _trailed(p: HeldPosition, bar: int) -> float:
