@@ -353,6 +353,29 @@ def test_a_ranking_of_weeks_needs_a_certain_calendar() -> None:
         simulated(steps, unknown)
 
 
+def test_the_receipt_changes_with_the_sessions_at_which_symbols_are_ranked() -> None:
+    """A holiday without bars moves the last session of its week to the day before."""
+    friday = int(np.datetime64("2026-01-30", "D").astype(int))
+    time = days("2026-01-05", "2026-02-07").astype(np.int64) * 86_400 - 19_800
+    weekday = (ist_day(time) + 3) % 7
+    time = time[(weekday < 5) & (ist_day(time) != friday)]
+    close = np.round(
+        100 + np.random.default_rng(3).normal(0, 1, (len(SYMBOLS), len(time))).cumsum(1), 1
+    )
+    candles = [
+        Candles.build(time, open=row, high=row, low=row, close=row, volume=row) for row in close
+    ]
+    holiday = Sessions.build([Regime(0, 40_000, 33_300, 55_800)], [Override(friday)])
+    receipts = []
+    for sessions in (WEEKDAYS, holiday):
+        histories = [replace(history, sessions=sessions) for history in histories_of(candles)]
+        steps = ranked({"every": "week"}, basicInfo={"timeframe": "1d"})
+        receipts.append(simulated(steps, histories).receipt)
+    first, second = receipts
+    assert first["candles"] == second["candles"]
+    assert first["rulebook"] != second["rulebook"]
+
+
 @pytest.mark.parametrize(
     ("changes", "field", "message"),
     [

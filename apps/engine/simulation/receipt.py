@@ -35,11 +35,12 @@ _FIRST_WITH_WHOLE_TRAILS: Final = 13
 _VERSION_OF_RELEASE_1: Final = 12
 
 
-def rule_columns(all_series: Sequence[SymbolSeries]) -> Iterator[NDArray[Any]]:
+def rule_columns(data: PreparedData) -> Iterator[NDArray[Any]]:
     """Yield the columns that rules derive from bars: square-off, locked prices, the visibility of
-    longer candles and of other symbols', the sessions of months, and rupees locked by sold options.
-    Any: numbers of several kinds.
+    longer candles and of other symbols', the sessions of months, rupees locked by sold options, and
+    the bars whose rows rank. Any: numbers of several kinds.
     """
+    all_series = data.all_series
     for symbol_series in all_series:
         yield symbol_series.flags
     for symbol_series in all_series:
@@ -50,6 +51,7 @@ def rule_columns(all_series: Sequence[SymbolSeries]) -> Iterator[NDArray[Any]]:
     for symbol_series in all_series:
         if len(symbol_series.short_margins):
             yield symbol_series.short_margins
+    yield from data.ranking
 
 
 def receipt(
@@ -68,7 +70,7 @@ def receipt(
     `rulebook` (charges, contracts, square-off, visibility of longer candles) are SHA-256 in hex.
     """
     contracts = [asdict(history.contract) for history in data.histories]
-    columns = rule_columns(data.all_series)
+    columns = rule_columns(data)
     return SimulationReceipt(
         engineVersion=ENGINE_VERSION,
         configuration=strategy.hash,
