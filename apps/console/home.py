@@ -21,7 +21,11 @@ from apps.webhooks.events import EventType, latest_events
 CONFIRMATION: Final = "STOP"
 _NEEDS_ATTENTION: Final = {"error": "stopped by an error", "draft": "a step is incomplete"}
 _MOST_SHOWN: Final = 5
-_ALERTS: Final = (EventType.PERFORMANCE_ALERT, EventType.DAILY_LOSS_LIMIT_REACHED)
+_ALERTS: Final = (
+    EventType.PERFORMANCE_ALERT,
+    EventType.DAILY_LOSS_LIMIT_REACHED,
+    EventType.DAILY_PROFIT_LIMIT_REACHED,
+)
 _EVENTS_LOOKED_AT: Final = 1000
 _DRIFT_SHOWN: Final = timedelta(days=7)
 

@@ -29,6 +29,7 @@ class EventType(StrEnum):
     BACKTEST_COMPLETED = "backtest.completed"
     BACKTEST_FAILED = "backtest.failed"
     DAILY_LOSS_LIMIT_REACHED = "risk.daily_loss_limit_reached"
+    DAILY_PROFIT_LIMIT_REACHED = "risk.daily_profit_limit_reached"
     PERFORMANCE_ALERT = "performance.alert"
     WEBHOOK_TEST = "webhook.test"
 
@@ -86,6 +87,15 @@ class DailyLossData(EventData, title="DailyLossReached"):
     run_id: Id
     day: str = Field(description="The date in India, YYYY-MM-DD.")
     loss: float = Field(description="Rupees.")
+    limit: float = Field(description="Rupees.")
+
+
+class DailyProfitData(EventData, title="DailyProfitReached"):
+    algorithm_id: Id
+    algorithm_name: Name
+    run_id: Id
+    day: str = Field(description="The date in India, YYYY-MM-DD.")
+    profit: float = Field(description="Rupees.")
     limit: float = Field(description="Rupees.")
 
 
@@ -188,6 +198,18 @@ EVENT_SCHEMAS: Final[Mapping[EventType, EventSchema]] = {
             "runId": _RUN,
             "day": "2026-11-20",
             "loss": 10250.4,
+            "limit": 10000.0,
+        },
+    ),
+    EventType.DAILY_PROFIT_LIMIT_REACHED: EventSchema(
+        "It has earned `maxDailyProfit` or more that day, and its positions are closed.",
+        DailyProfitData,
+        {
+            "algorithmId": _ID,
+            "algorithmName": _NAME,
+            "runId": _RUN,
+            "day": "2026-11-20",
+            "profit": 10250.4,
             "limit": 10000.0,
         },
     ),

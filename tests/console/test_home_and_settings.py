@@ -52,12 +52,15 @@ def test_alerts_and_drift_are_shown_on_the_first_page(browse: Browse, alice: Use
     run = start(stopped_algorithm(alice))
     emit(alice, run.algorithm_id, type=EventType.PERFORMANCE_ALERT)
     emit(alice, run.algorithm_id, type=EventType.DAILY_LOSS_LIMIT_REACHED)
+    emit(alice, run.algorithm_id, type=EventType.DAILY_PROFIT_LIMIT_REACHED)
     emit(alice, run.algorithm_id, type=EventType.ALGORITHM_STARTED)
     today = datetime.now(INDIA).date()
     for day, total in ((today, 2), (today - timedelta(days=1), 0), (today - timedelta(days=60), 9)):
         run.drift.create(day=day, rows=9, total=total, differences=[], checked_at=timezone.now())
     page = client.get("/app")
-    loss, alert = page.context["alerts"]
+    profit, loss, alert = page.context["alerts"]
+    assert "profit" in profit
+    assert b"earned" in page.content
     assert (loss["limit"], alert["metric"]) == (
         EVENT_SCHEMAS[EventType.DAILY_LOSS_LIMIT_REACHED].example["limit"],
         EVENT_SCHEMAS[EventType.PERFORMANCE_ALERT].example["metric"],

@@ -79,8 +79,8 @@ def test_the_types_equal_those_of_the_interface() -> None:
     assert {type.value for type in EventType} == set(
         """
         algorithm.started algorithm.stopped algorithm.paused algorithm.error trade.executed
-        backtest.completed backtest.failed risk.daily_loss_limit_reached performance.alert
-        webhook.test
+        backtest.completed backtest.failed risk.daily_loss_limit_reached
+        risk.daily_profit_limit_reached performance.alert webhook.test
     """.split()
     )
 

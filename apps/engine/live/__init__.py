@@ -10,6 +10,7 @@ from apps.engine.lazy import lazy_names
 from apps.engine.live.rows import BarSnapshot, ContractTerms
 from apps.engine.live.state import (
     HALTED_BY_LOSS,
+    HALTED_BY_PROFIT,
     OPENED,
     SignalBits,
     drop_pending_entry,
@@ -34,6 +35,7 @@ else:
 
 __all__ = [
     "HALTED_BY_LOSS",
+    "HALTED_BY_PROFIT",
     "OPENED",
     "BarSnapshot",
     "BlockReason",

@@ -13,7 +13,10 @@ OPENED: Final = codes.OPEN
 """The reason of a FILL record that opened a position or added to it."""
 
 HALTED_BY_LOSS: Final = codes.HALTED_BY_LOSS
-"""The value of `halted` in an ACCOUNT record once the loss of the day has reached its limit."""
+HALTED_BY_PROFIT: Final = codes.HALTED_BY_PROFIT
+"""Values of `halted` in an ACCOUNT record once the loss or profit of the day has reached its
+limit.
+"""
 
 
 class SignalBits:

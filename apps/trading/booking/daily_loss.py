@@ -1,4 +1,4 @@
-"""The daily loss of an algorithm, and the breach of its limit: once a day (engine rule 8)."""
+"""The daily loss of an algorithm, and the first breach of its limits of a day (engine rule 8)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from datetime import date, datetime
 from decimal import Decimal
 
 from apps.core.times import day_in_india
-from apps.engine.live import HALTED_BY_LOSS
+from apps.engine.live import HALTED_BY_LOSS, HALTED_BY_PROFIT
 from apps.trading.booking.step_result import BarStep
 from apps.trading.models import DailyLoss, Run, queries
 from apps.trading.models.money import ZERO, rupees
@@ -35,7 +35,9 @@ def update_daily_losses(steps: Sequence[BarStep], *, now: datetime) -> list[Even
     Return the events of breaches. The algorithms are locked.
     """
     losses = [
-        _loss(step) for step in steps if len(step.trades) or step.fractions or _has_breached(step)
+        _loss(step)
+        for step in steps
+        if len(step.trades) or step.fractions or _halts(step, HALTED_BY_LOSS)
     ]
     if not losses:
         return []
@@ -60,6 +62,24 @@ def update_daily_losses(steps: Sequence[BarStep], *, now: datetime) -> list[Even
     ]
 
 
+def daily_profit_events(steps: Sequence[BarStep]) -> list[EventPayload]:
+    """Return the events of steps at which the profit of the day was enough."""
+    return [_profit_event(step) for step in steps if _halts(step, HALTED_BY_PROFIT)]
+
+
+def _profit_event(step: BarStep) -> EventPayload:
+    account, run = step.state.account[0], step.run
+    data = {
+        "algorithmId": run.algorithm_id,
+        "runId": run.pk,
+        "day": day_in_india(step.time).isoformat(),
+        "profit": float(rupees(float(account["equity"] - account["day_start"]))),
+        "limit": step.strategy.riskParameters.maxDailyProfit,
+    }
+    event = EventType.DAILY_PROFIT_LIMIT_REACHED
+    return EventPayload(event, run.account_id, run.algorithm_id, data)
+
+
 def _loss(step: BarStep) -> LossOfDay:
     account = step.state.account[0]
     return LossOfDay(
@@ -67,7 +87,7 @@ def _loss(step: BarStep) -> LossOfDay:
         day=day_in_india(step.time),
         loss=max(ZERO, rupees(float(account["day_start"] - account["equity"]))),
         limit=rupees(step.strategy.riskParameters.maxDailyLoss),
-        breached=_has_breached(step),
+        breached=_halts(step, HALTED_BY_LOSS),
     )
 
 
@@ -78,10 +98,11 @@ def _earlier_breaches(losses: Sequence[LossOfDay]) -> set[tuple[str, date]]:
     return set(reported.values_list("algorithm_id", "day")) if ids else set()
 
 
-def _has_breached(step: BarStep) -> bool:
+def _halts(step: BarStep, limit: int) -> bool:
+    """Return whether the step is the first of the session that reached the limit."""
     before, after = step.before.account[0], step.state.account[0]
     was_halted = bool(before["halted"]) and before["day"] == after["day"]
-    return bool(after["halted"] == HALTED_BY_LOSS) and not was_halted
+    return bool(after["halted"] == limit) and not was_halted
 
 
 def _event(loss: LossOfDay) -> EventPayload:

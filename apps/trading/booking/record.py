@@ -13,7 +13,7 @@ from django.db import transaction
 from apps.algorithms.models import Algorithm
 from apps.core.times import moment, wire_time
 from apps.engine.results import CHARGE_KINDS
-from apps.trading.booking.daily_loss import update_daily_losses
+from apps.trading.booking.daily_loss import daily_profit_events, update_daily_losses
 from apps.trading.booking.interpret import Execution, StepOutcome, interpret_step, new_signal
 from apps.trading.booking.orders import OrderChanges, book_orders
 from apps.trading.booking.performance import update_performance
@@ -70,6 +70,7 @@ def book_steps(steps: Sequence[BarStep], *, now: datetime) -> None:
     payloads = [_fill_event(outcome, execution, fill) for outcome, execution, fill in filled]
     payloads += update_performance(outcomes, trades, now=now)
     payloads += update_daily_losses(steps, now=now)
+    payloads += daily_profit_events(steps)
     if payloads:
         payloads.sort(key=lambda payload: payload.algorithm_id)
         write_events(_with_names(payloads), now=now)

@@ -288,6 +288,18 @@ def test_a_breach_is_reported_once_and_blocks_entries_for_the_day(alice: User) -
     assert run.released_at is not None
 
 
+def test_a_profit_that_is_enough_is_reported_once_a_day(alice: User) -> None:
+    market = Market([101, 101, 112, 113, 113, 113])
+    limits = {**always_in()["riskParameters"], "maxDailyProfit": 1_000}
+    run = started(alice, {**always_in(), "riskParameters": limits})
+    market.go(6)
+    assert Trade.objects.get().exit_reason == "daily_profit_limit"
+    event = Event.objects.get(type=EventType.DAILY_PROFIT_LIMIT_REACHED)
+    names = ("runId", "day", "profit", "limit")
+    assert [event.data[name] for name in names] == [run.pk, "2026-06-01", 1100.0, 1000.0]
+    assert not DailyLoss.objects.filter(breached_at__isnull=False).exists()
+
+
 def test_missing_bars_bar_entries_and_in_the_end_the_run(alice: User) -> None:
     market = Market([101])
     run = started(alice, always_in())
