@@ -1,6 +1,6 @@
 """Create, change, clone, delete and describe algorithms."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, TypedDict
@@ -27,13 +27,13 @@ from apps.algorithms.lifecycle import AlgorithmStatus, AlgorithmTransition
 from apps.algorithms.models import Algorithm, StatusChange, Version
 from apps.algorithms.performance.alerts import Alerts
 from apps.algorithms.study_results import keep_monte_carlo, keep_walk_forward
-from apps.algorithms.warnings import warnings_of
+from apps.algorithms.warnings import read_symbols_without_candles, warnings_of
 from apps.core import audit, limits
 from apps.core.audit import Action
 from apps.core.errors import Code, Fault, InvalidInput, NotFound, ServiceError
 from apps.core.limits import QuotaExceeded, Resource
 from apps.core.requests import ANY_STATE, Expectation
-from apps.engine.candles import Sessions
+from apps.engine.candles import TIMEFRAME_SECONDS, Sessions
 from apps.engine.language import (
     Change,
     Reading,
@@ -524,8 +524,29 @@ def validate(*, owner: User, algorithm_id: str, now: datetime) -> Review:
         missing=(),
         errors=(),
         warnings=_warnings(reading.strategy, now=now, rule_set=rule_set, calendars=calendars),
-        coverage=tuple(coverage_until(now, calendars=calendars, timeframe=basic.timeframe)),
+        coverage=(
+            *coverage_until(now, calendars=calendars, timeframe=basic.timeframe),
+            *_coverage_of_read_symbols(reading.strategy, rule_set, now=now),
+        ),
     )
+
+
+def _coverage_of_read_symbols(
+    strategy: Strategy, rule_set: RuleSet, *, now: datetime
+) -> Iterator[SessionCoverage]:
+    """Yield the coverage of the symbols that conditions read beside the traded ones, each in the
+    shortest timeframe that they read.
+    """
+    for symbol, timeframes in strategy.read_symbols.items():
+        if symbol not in strategy.basicInfo.symbols:
+            shortest = min(timeframes, key=TIMEFRAME_SECONDS.__getitem__)
+            calendars = calendars_of([symbol], rule_set=rule_set)
+            yield from coverage_until(now, calendars=calendars, timeframe=shortest)
+
+
+def missing_history(strategy: Strategy) -> list[Fault]:
+    """Return the warnings of read symbols without candles."""
+    return list(read_symbols_without_candles(strategy))
 
 
 def review(*, algorithm: Algorithm, now: datetime) -> Review:

@@ -49,7 +49,7 @@ def warnings_of(
         calendars = calendars or calendars_of(strategy.basicInfo.symbols, rule_set=rule_set)
         yield from _square_offs_out_of_session(strategy, calendars, today)
         yield from _windows_at_the_end(strategy, calendars, today)
-    yield from _read_symbols_without_candles(strategy)
+    yield from read_symbols_without_candles(strategy)
     yield from _less_than_lots(strategy, rule_set, verdicts, today)
     if strategy.size_warning is not None:
         yield to_fault(strategy.size_warning)
@@ -114,7 +114,7 @@ def _windows_at_the_end(
                 yield Fault(path, message)
 
 
-def _read_symbols_without_candles(strategy: Strategy) -> Iterator[Fault]:
+def read_symbols_without_candles(strategy: Strategy) -> Iterator[Fault]:
     """Warn of other symbols of which nothing is stored that the conditions can read."""
     own = strategy.basicInfo.timeframe
     for path, operand, candles in strategy.operands():

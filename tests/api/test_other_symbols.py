@@ -1,4 +1,4 @@
-"""Backtests of algorithms that read another symbol, and 3m, 75m and 2h candles."""
+"""Algorithms that read another symbol, and 3m, 75m and 2h candles."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from tests.backtests.price_series import wave_candles
 from tests.backtests.workers import run_queued
 from tests.conftest import Api
 from tests.error_responses import assert_error
-from tests.market.bars import store_candles
+from tests.market.bars import at, flat_candles, store_candles
 
 pytestmark = pytest.mark.django_db
 
@@ -71,3 +71,28 @@ def test_operands_read_candles_made_of_shorter_ones(api: Api, alice: User, timef
     assert client.get(f"{PATH}/{backtest}").json()["status"] == "completed"
     receipt = client.get(f"{PATH}/{backtest}/receipt").json()
     assert [series["timeframe"] for series in receipt["candleSeries"]] == ["15m", timeframe]
+
+
+def test_a_start_warns_of_a_read_symbol_without_candles(api: Api, alice: User) -> None:
+    steps = make.steps(entryConditions=reading(type="PRICE", on=VIX))
+    client, id = api(alice), make.algorithm(alice, **steps).pk
+    reply = client.post(f"/api/trading/algorithms/{id}/start").json()
+    assert reply["status"] == "active"
+    message = f"No candles of {VIX} are stored that make 15m: load them first."
+    assert message in [warning["message"] for warning in reply["warnings"]]
+    store_candles(VIX, "15m", wave_candles("2024-01-01", 2))
+    client.post(f"/api/trading/algorithms/{id}/pause")
+    resumed = client.post(f"/api/trading/algorithms/{id}/resume").json()
+    assert message not in [warning["message"] for warning in resumed["warnings"]]
+
+
+def test_validate_lists_the_coverage_of_read_symbols(api: Api, alice: User) -> None:
+    store_candles("NSE:NIFTY", "15m", wave_candles("2024-01-01", 45))
+    days = [at("2024-01-01 00:00") + 86_400 * day for day in range(5)]
+    store_candles(VIX, "1d", flat_candles(days, 15.0))
+    steps = make.steps(entryConditions=reading(type="PRICE", on=VIX, timeframe="1d"))
+    path = f"/api/trading/algorithms/{make.algorithm(alice, **steps).pk}/validate"
+    traded, read = api(alice).post(path).json()["coverage"]
+    assert (traded["symbol"], read["symbol"]) == ("NSE:NIFTY", VIX)
+    assert (read["bars"], read["heldSessions"]) == (5, 5)
+    assert read["sessions"] > 5

@@ -103,6 +103,53 @@ def test_the_command_gives_the_result_of_the_service(
     assert output["equity"] == client.get(path + "/equity").json()["points"]
 
 
+def test_candles_of_read_symbols_come_from_their_files(
+    api: Api, alice: User, tmp_path: Path, candles: Path
+) -> None:
+    """The result is that of the service, and its receipt is reproduced from the same files."""
+    whole = wave_candles("2024-01-01", 45)
+    index = whole.select(np.arange(len(whole)) % 5 > 0)
+    vix = written(tmp_path / "vix.csv", index)
+    store_candles("NSE:ABC", "15m", wave_candles("2024-01-01", 45))
+    store_candles("NSE:INDIAVIX", "15m", index)
+    price = {"type": "PRICE", "on": "NSE:INDIAVIX"}
+    crossing = {
+        "type": "indicator_indicator",
+        "indicator1": price,
+        "operator": "crosses_above",
+        "indicator2": {"type": "SMA", "period": 9, "on": "NSE:INDIAVIX"},
+        "side": "both",
+    }
+    basic = {**make.steps()["basicInfo"], "symbols": ["NSE:ABC"]}
+    entries = {"positionType": "long", "conditions": [crossing]}
+    steps = make.steps(basicInfo=basic, entryConditions=entries)
+    span = {"startDate": "2024-01-01", "endDate": "2024-03-01"}
+    algorithm, client = make.algorithm(alice, **steps), api(alice)
+    created = client.post("/api/backtests", {"algorithmId": algorithm.pk, **span}).json()
+    run_queued()
+    config, other = described(tmp_path, **steps), f"NSE:INDIAVIX={vix}"
+    text = backtest(config, "--other", other, candles=candles, json=True)
+    output = json.loads(text)
+    completed = client.get(f"/api/backtests/{created['id']}").json()
+    assert output["performance"] == completed["performance"]
+    assert output["performance"]["totalTrades"] > 3
+    for field in ("candles", "coverage"):
+        assert output["receipt"][field] == completed["receipt"][field]
+    receipt = tmp_path / "receipt.json"
+    receipt.write_text(text)
+    repeated = backtest(receipt, "--other", other, candles=candles)
+    assert "differs" not in repeated
+    for path in (config, receipt):
+        with pytest.raises(CommandError, match=r"also reads NSE:INDIAVIX: add --other NSE:IND"):
+            backtest(path, candles=candles)
+    unread = f"NSE:NIFTY={vix}"
+    with pytest.raises(CommandError, match=r"does not read NSE:NIFTY\."):
+        backtest(config, "--other", other, "--other", unread, candles=candles)
+    for word in ("vix.csv", "VIX=vix.csv", "NSE:INDIAVIX="):
+        with pytest.raises(CommandError, match="--other"):
+            backtest(config, "--other", word, candles=candles)
+
+
 def scattered(count: int, *, every: int) -> Candles:
     """Return pairs of days of a share, with this many dates between pairs."""
     first = at("2015-01-01 00:00")

@@ -245,8 +245,8 @@ class Window:
     def bars(self, symbol: int, /) -> Candles:
         return self._candles[symbol]
 
-    def longer(
-        self, symbol: int, names: Sequence[str], calendar: Sessions, /, *, closes: int
+    def aligned(
+        self, symbol: int, sources: Sequence[CandleSource], calendar: Sessions, /, *, closes: int
     ) -> Mapping[CandleSource, AlignedCandles]:
         return {}
 

@@ -516,7 +516,8 @@ class ReviewSerializer(IssuesSerializer):
         many=True,
         help_text=(
             "The stored history of each symbol, from its first day to yesterday, or to its"
-            " newest bar if that is from today; empty if the algorithm is not valid."
+            " newest bar if that is from today; then that of the symbols that conditions read."
+            " Empty if the algorithm is not valid."
         ),
     )
 

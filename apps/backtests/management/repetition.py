@@ -1,4 +1,4 @@
-"""A backtest again, from its receipt and a file of candles."""
+"""A backtest again, from its receipt and files of candles."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,7 +11,7 @@ from apps.backtests.analysis.reproduction.receipt_comparison import (
     ReceiptWithCandles,
     compare_receipts,
 )
-from apps.backtests.management.from_files import history_of_file
+from apps.backtests.management.from_files import history_of_file, read_other_files
 from apps.backtests.models import Backtest, BacktestKind
 from apps.backtests.running.simulating import THREADS, BacktestOutput, study_of
 from apps.core.times import day_in_india
@@ -25,9 +25,12 @@ from apps.market.services import ImportOptions, read_one_series
 _NEEDED = ("start", "end", "capital", "seed")
 
 
-def repeat(document: Mapping[str, Any], candles: Path) -> ReceiptComparison:
+def repeat(
+    document: Mapping[str, Any], candles: Path, paths: Mapping[str, Path]
+) -> ReceiptComparison:
     """Run the backtest of a receipt again on the candles of a file, and compare the receipts.
 
+    `paths` are the files of the symbols that its conditions read.
     Raises CommandError, BadCandleFile, InvalidInput, EngineError.
     """
     needed = {"receipt": dict, "configuration": dict, "candleSeries": list}
@@ -37,11 +40,13 @@ def repeat(document: Mapping[str, Any], candles: Path) -> ReceiptComparison:
     if not all(isinstance(receipt.get(name), int | float) for name in _NEEDED):
         raise CommandError(f"the receipt must have the numbers {', '.join(_NEEDED)}")
     original = ReceiptWithCandles(receipt, document["candleSeries"])
-    return compare_receipts(original, _run_again(document, candles))
+    return compare_receipts(original, _run_again(document, candles, paths))
 
 
-def _run_again(document: Mapping[str, Any], candles: Path) -> ReceiptWithCandles:
-    """Simulate on the single series of the file.
+def _run_again(
+    document: Mapping[str, Any], candles: Path, paths: Mapping[str, Path]
+) -> ReceiptWithCandles:
+    """Simulate on the single series of each file.
 
     Raises BadCandleFile, InvalidInput, EngineError.
     """
@@ -53,6 +58,7 @@ def _run_again(document: Mapping[str, Any], candles: Path) -> ReceiptWithCandles
             " service reproduces it: POST /api/backtests/<id>/reproduce."
         )
     loaded, part = read_one_series(candles, ImportOptions(symbol=symbols[0]))
+    read_files = read_other_files(strategy, part.symbol, paths)
     backtest = Backtest(
         kind=document.get("kind", BacktestKind.BACKTEST),
         configuration=document["configuration"],
@@ -65,7 +71,7 @@ def _run_again(document: Mapping[str, Any], candles: Path) -> ReceiptWithCandles
     rules = bundled_market_rules(
         strategy, first=day_in_india(backtest.start), last=day_in_india(backtest.end)
     )
-    history = history_of_file(rules, loaded, part, start=backtest.start)
+    history = history_of_file(rules, loaded, part, start=backtest.start, read_files=read_files)
     inputs = SimulationInput(
         backtest.configuration,
         [history],

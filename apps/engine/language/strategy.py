@@ -187,6 +187,11 @@ class Strategy(StrictModel):
         return longest
 
     @property
+    def aligned_sources(self) -> list[CandleSource]:
+        """The candles that the strategy reads beside its own bars."""
+        return [source for source in self.candle_sources if source != OWN_CANDLES]
+
+    @property
     def read_symbols(self) -> dict[str, dict[str, int]]:
         """The other symbols that the strategy reads: the candles of each timeframe before the first
         one with known values.

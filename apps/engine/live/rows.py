@@ -22,13 +22,15 @@ class BarSnapshot(NamedTuple):
 
     `time` and `closes` are the start and the nominal end of the bars (epoch seconds). `bars`
     f8[symbols, 5] are open, high, low, close and volume, NaN for a symbol without a bar. `late` are
-    the symbols that runs saw without their bars: they are not ranked.
+    the symbols that runs saw without their bars: they are not ranked. `read` are the candles of
+    each other symbol that the conditions read, from after the row before up to `closes`.
     """
 
     time: int
     closes: int
     bars: NDArray[np.float64]
     late: frozenset[int] = frozenset()
+    read: tuple[Candles, ...] = ()
 
     @property
     def day(self) -> int:

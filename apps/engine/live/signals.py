@@ -54,10 +54,12 @@ class BarWindow(Protocol):
     def bars(self, symbol: int, /) -> Candles:
         """Return the bars of a symbol, with the row's at the end."""
 
-    def longer(
-        self, symbol: int, names: Sequence[str], calendar: Sessions, /, *, closes: int
+    def aligned(
+        self, symbol: int, sources: Sequence[CandleSource], calendar: Sessions, /, *, closes: int
     ) -> Mapping[CandleSource, AlignedCandles]:
-        """Return the candles of longer timeframes that are finished by the moment `closes`."""
+        """Return the candles of longer timeframes and of other symbols that are finished by the
+        moment `closes`, aligned to the symbol's bars.
+        """
 
     def days(self, symbol: int, /) -> Candles:
         """Return the daily candles of earlier days."""
@@ -107,7 +109,7 @@ class SignalEvaluator:
         self._with_bar = [s for s in range(len(symbols)) if row.has(s)]
         self._bars = {s: window.bars(s) for s in self._with_bar}
         self._columns = {s: ColumnCache(COLUMN_BYTES) for s in self._with_bar}
-        self._longer: dict[tuple[int, CandleSource, Sessions], AlignedCandles] = {}
+        self._aligned: dict[tuple[int, CandleSource, Sessions], AlignedCandles] = {}
         self._flags: dict[tuple[object, ...], Array] = {}
         self._underlyings: dict[int, Candles] = {}
         self._time = frozen(np.array([row.time]))
@@ -151,7 +153,7 @@ class SignalEvaluator:
 
     def _symbol_bars(self, s: int, strategy: Strategy, terms: ContractTerms) -> SymbolBars:
         calendar = terms.calendars[s]
-        return SymbolBars(self._bars[s], self._longer_of(s, strategy, calendar), calendar)
+        return SymbolBars(self._bars[s], self._aligned_of(s, strategy, calendar), calendar)
 
     def ranking(self, strategy: Strategy, terms: ContractTerms) -> Ranking | None:
         """Return the values and places of the symbols with a bar in the row; None without a
@@ -206,15 +208,14 @@ class SignalEvaluator:
             self._underlyings[s] = self._underlying_of(s, timeframe)
         return self._underlyings[s]
 
-    def _longer_of(
+    def _aligned_of(
         self, s: int, strategy: Strategy, calendar: Sessions
     ) -> Mapping[CandleSource, AlignedCandles]:
-        sources = [CandleSource(timeframe=name) for name in strategy.higher_timeframe_warmups]
-        missing = [source for source in sources if (s, source, calendar) not in self._longer]
-        names = [source.timeframe for source in missing]
-        aligned = self._window.longer(s, names, calendar, closes=self._closes)
-        self._longer |= {(s, source, calendar): aligned[source] for source in missing}
-        return {source: self._longer[s, source, calendar] for source in sources}
+        sources = strategy.aligned_sources
+        missing = [source for source in sources if (s, source, calendar) not in self._aligned]
+        aligned = self._window.aligned(s, missing, calendar, closes=self._closes)
+        self._aligned |= {(s, source, calendar): aligned[source] for source in missing}
+        return {source: self._aligned[s, source, calendar] for source in sources}
 
     def _flags_of(
         self, s: int, strategy: Strategy, calendar: Sessions, contract: Contract

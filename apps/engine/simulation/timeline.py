@@ -15,7 +15,7 @@ from apps.engine.candles.candles import DAY, TIMEFRAMES, WARMUP_BARS, Candles, s
 from apps.engine.candles.sessions import Sessions, in_session
 from apps.engine.errors import LEAST_BARS, InsufficientBars
 from apps.engine.indicators.aligned_candles import AlignedCandles
-from apps.engine.indicators.series import OWN_CANDLES, CandleSource
+from apps.engine.indicators.series import CandleSource
 from apps.engine.kernel.codes import (
     BY_OPERAND,
     ENTER,
@@ -363,9 +363,7 @@ def _aligned(
     timeframe, selected = strategy.basicInfo.timeframe, {}
     by_name = {other.symbol: other for other in history.other_symbols}
     begins = start_of_block(start, timeframe)
-    for source in strategy.candle_sources:
-        if source == OWN_CANDLES:
-            continue
+    for source in strategy.aligned_sources:
         name, other = source.timeframe or timeframe, by_name.get(source.symbol)
         candles = other.candles[name] if other else history.higher_timeframes[name]
         sessions = other.sessions if other else history.sessions

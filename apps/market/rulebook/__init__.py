@@ -35,6 +35,7 @@ from apps.market.rulebook.rule_sets import (
 )
 from apps.market.rulebook.sessions import (
     MARKETS,
+    bundled_sessions,
     is_open,
     sessions_of,
 )
@@ -59,6 +60,7 @@ __all__ = [
     "SymbolNotTradable",
     "broker_names",
     "bundled_market_rules",
+    "bundled_sessions",
     "calendar_of",
     "calendars_of",
     "contract_closes",

@@ -5,6 +5,7 @@ accounts, algorithms, their dependent rows, events. Steps are computed before it
 they must lock. If a run was stopped, paused or resumed meanwhile, the whole attempt is repeated.
 """
 
+import json
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,7 +37,7 @@ from apps.trading.models import (
 )
 from apps.trading.models.queries import execute_columns
 from apps.trading.runs import kill_switches, services
-from apps.trading.runs.bar_rows import pack_bars
+from apps.trading.runs.bar_rows import pack_bars, pack_read
 
 _ATTEMPTS: Final = 5
 
@@ -76,6 +77,13 @@ class BarStreamBatch:
         """The last row that all runs of the stream have processed, after the commit."""
         return self.row.time if self.is_last else self.stream.row_time
 
+    @property
+    def read_until(self) -> dict[str, int]:
+        """The start of the newest candle in a row of each read symbol, after the commit."""
+        read = zip(self.stream.read_series, self.row.read, strict=False)
+        newest = {symbol: int(own.time[-1]) for (symbol, _), own in read if len(own)}
+        return {**self.stream.read_until, **newest} if self.is_last else self.stream.read_until
+
 
 def commit_batches(batches: Sequence[BarStreamBatch], *, now: datetime) -> BatchResult:
     """Step the runs that have not processed their stream's row yet, and write the results.
@@ -92,6 +100,7 @@ def commit_batches(batches: Sequence[BarStreamBatch], *, now: datetime) -> Batch
     for batch in batches:
         if batch.stream.pk in result.held:
             stream = batch.stream
+            stream.read_until = batch.read_until
             stream.segment_start, stream.row_time = batch.segment_start, batch.row_time
     return result
 
@@ -235,14 +244,23 @@ def _write_rows(batches: Sequence[BarStreamBatch], now: datetime) -> None:
     execute_columns(queries.DELETE_REPLACED_ROWS, first_rows)
     BarRow.objects.bulk_create(
         [
-            BarRow(stream=batch.stream, time=batch.row.time, bars=pack_bars(batch.row), used_at=now)
+            BarRow(
+                stream=batch.stream,
+                time=batch.row.time,
+                bars=pack_bars(batch.row),
+                read_candles=pack_read(batch.row),
+                used_at=now,
+            )
             for batch in batches
         ],
         ignore_conflicts=True,
     )
     execute_columns(
         queries.ADVANCE_STREAMS,
-        [(batch.stream.pk, batch.segment_start, batch.row_time) for batch in batches],
+        [
+            (batch.stream.pk, batch.segment_start, batch.row_time, json.dumps(batch.read_until))
+            for batch in batches
+        ],
     )
 
 

@@ -11,24 +11,27 @@ from typing import Final, NamedTuple
 from django.db.models import F, Q
 
 from apps.engine import EngineError
-from apps.engine.candles import TIMEFRAMES
+from apps.engine.candles import TIMEFRAME_SECONDS, TIMEFRAMES, Candles
 from apps.engine.live import BarSnapshot
-from apps.market.candles import SeriesKey, read_all_closed
+from apps.market.candles import SeriesKey, concat, read_all_closed
 from apps.market.rulebook import contract_closes
 from apps.trading.live.stream_cache import BarStreamCache
 from apps.trading.models import BarRow, BarStream, RunState
 from apps.trading.runs.bar_rows import (
     MAX_MISSING_BARS,
     ClosedRows,
+    UnreadCandles,
     find_closed_rows,
     gives_up_at,
+    has_in_rows,
     nominal_end,
-    unpack_bars,
+    row_as_used,
     visible_bars,
 )
 
 _END_OF_TIME: Final = 2**62
 _NO_ROWS: Final = ClosedRows([], None)
+_NO_CANDLES: Final = concat([])
 
 
 class RunCursor(NamedTuple):
@@ -92,6 +95,7 @@ def find_pending_work(caches: Sequence[BarStreamCache], *, market_now: int) -> l
         if all(cursor.row_time is None for cursor in work.cursors):
             # A segment of rows ends with its last run.
             work.stream.segment_start = work.stream.row_time = None
+            work.stream.read_until = {}
     _catch_up(caches)
     interrupted = _interrupted_rows(caches)
     for work in pending:
@@ -139,7 +143,7 @@ def _catch_up(caches: Iterable[BarStreamCache]) -> None:
     for row in used.filter(time__lte=F("stream__row_time")).order_by("stream", "time"):
         cache = behind[row.stream_id]
         if row.time > cache.last_row:
-            cache.add_row(_as_used(row, cache))
+            cache.add_row(row_as_used(row, cache.stream, cache.calendars))
 
 
 def _interrupted_rows(caches: Iterable[BarStreamCache]) -> dict[int, BarSnapshot]:
@@ -151,13 +155,11 @@ def _interrupted_rows(caches: Iterable[BarStreamCache]) -> dict[int, BarSnapshot
         stream__row_time=None, time__gte=F("stream__segment_start")
     )
     rows = BarRow.objects.filter(later, stream__in=list(under_way)).order_by("stream", "-time")
-    return {row.stream_id: _as_used(row, under_way[row.stream_id]) for row in rows}
-
-
-def _as_used(row: BarRow, cache: BarStreamCache) -> BarSnapshot:
-    bars = unpack_bars(bytes(row.bars), len(cache.stream.symbols))
-    closes = nominal_end(row.time, cache.stream.timeframe, cache.calendars)
-    return BarSnapshot(row.time, closes, bars)
+    caches_of_rows = [(row, under_way[row.stream_id]) for row in rows]
+    return {
+        row.stream_id: row_as_used(row, cache.stream, cache.calendars)
+        for row, cache in caches_of_rows
+    }
 
 
 def _find_closed_rows(pending: Sequence[PendingWork], market_now: int) -> None:
@@ -168,6 +170,8 @@ def _find_closed_rows(pending: Sequence[PendingWork], market_now: int) -> None:
         for symbol in work.stream.symbols:
             key = symbol, work.stream.timeframe
             earliest[key] = min(earliest.get(key, _END_OF_TIME), starts[work.stream.pk])
+        for key in _series_in_rows(work.stream):
+            earliest[key] = min(earliest.get(key, _END_OF_TIME), _first_unread(work, key))
     bars = read_all_closed(earliest, clock=market_now)
     for work in pending:
         stream, start, calendars = work.stream, starts[work.stream.pk], work.cache.calendars
@@ -179,10 +183,43 @@ def _find_closed_rows(pending: Sequence[PendingWork], market_now: int) -> None:
                 stream.symbols, calendars, work.cache.ends_of_contracts(), strict=True
             )
         ]
-        closed = find_closed_rows(series, stream.timeframe, calendars, start=start, now=market_now)
-        since = min(cursor.since for cursor in work.cursors)
-        rows = [row for row in closed.rows if row.closes > since]
-        work.closed = ClosedRows(rows, closed.next_poll)
+        work.closed = find_closed_rows(
+            series,
+            stream.timeframe,
+            calendars,
+            start=start,
+            now=market_now,
+            after=min(cursor.since for cursor in work.cursors),
+            unread=_unread_candles(work, bars),
+        )
+
+
+def _series_in_rows(stream: BarStream) -> list[SeriesKey]:
+    return [key for key in stream.read_series if has_in_rows(stream.timeframe, key[1])]
+
+
+def _first_unread(work: PendingWork, key: SeriesKey) -> int:
+    """Return the first moment at which a candle of a read symbol may begin that is in no row."""
+    symbol, timeframe = key
+    if symbol in work.stream.read_until:
+        return int(work.stream.read_until[symbol]) + 1
+    start = work.stream.segment_start
+    start = _first_start(work) if start is None else start
+    return start - TIMEFRAME_SECONDS[timeframe] + 1  # the first candle that is not over by then
+
+
+def _unread_candles(work: PendingWork, bars: Mapping[SeriesKey, Candles]) -> list[UnreadCandles]:
+    """Return the candles of each read symbol, none of those that rows never have."""
+    stream, unread = work.stream, []
+    for key, calendar in zip(stream.read_series, work.cache.read_calendars, strict=True):
+        symbol, timeframe = key
+        candles, newest = _NO_CANDLES, _END_OF_TIME
+        if has_in_rows(stream.timeframe, timeframe):
+            visible = visible_bars(stream, bars[key], timeframe, calendar)
+            candles = visible.between(_first_unread(work, key), _END_OF_TIME)
+            newest = stream.read_until.get(symbol, -1)
+        unread.append(UnreadCandles(candles, timeframe, calendar, newest, stream.segment_start))
+    return unread
 
 
 def _first_start(work: PendingWork) -> int:

@@ -65,7 +65,9 @@ class Runner:
         # The rules are read at every pass: nobody announces a rule set or an instrument master that
         # is loaded in the middle of a session, and reading them is one statement for all streams.
         rules = current_rule_set()
-        symbols = {symbol for stream in streams for symbol in stream.symbols}
+        symbols = {
+            symbol for stream in streams for symbol in (*stream.symbols, *stream.read_symbols)
+        }
         calendars = calendars_of(symbols, rule_set=rules)
         caches = []
         for stream in streams:

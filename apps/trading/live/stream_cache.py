@@ -60,7 +60,8 @@ class BarStreamCache:
     """A stream: its market rules, its runs, and the window of its indicators.
 
     The window covers the segment that begins at `segment_start` and ends with `last_row`. `terms`
-    are of the day; `closes` are of contracts' last sessions, as known at the poll.
+    are of the day; `closes` are of contracts' last sessions, as known at the poll. `calendars` are
+    those of the traded symbols, `read_calendars` those of the read ones.
     """
 
     stream: BarStream
@@ -72,17 +73,21 @@ class BarStreamCache:
     contexts: dict[str, RunContext] = field(default_factory=dict)
     terms: dict[tuple[date, ExecutionTerms], ContractTerms] = field(default_factory=dict)
     closes: Mapping[str, int] | None = None
+    read_calendars: Sequence[Sessions] = ()
 
     @classmethod
     def create(
         cls, stream: BarStream, rules: RuleSet, calendars: Mapping[str, Sessions]
     ) -> "BarStreamCache":
         """Create an empty cache with the rules; `calendars` are by symbol."""
-        return cls(stream, rules, [calendars[symbol] for symbol in stream.symbols])
+        cache = cls(stream, rules, [])
+        cache.use_rules(rules, calendars)
+        return cache
 
     def use_rules(self, rules: RuleSet, calendars: Mapping[str, Sessions]) -> None:
         """Use these rules from now on. Contract terms include hours, so they are read again."""
         of_symbols = [calendars[symbol] for symbol in self.stream.symbols]
+        self.read_calendars = [calendars[symbol] for symbol, _ in self.stream.read_series]
         if rules is not self.rules or of_symbols != self.calendars:
             self.rules, self.calendars = rules, of_symbols
             self.terms.clear()
@@ -119,7 +124,10 @@ class BarStreamCache:
         is_of_day = day_in_india(row.time) == day_in_india(self.last_row)
         if self.window is None or not is_current or not is_of_day:
             self.window = build_indicator_window(
-                self.stream, self.calendars, segment_start=start, before=row.time
+                self.stream,
+                [*self.calendars, *self.read_calendars],
+                segment_start=start,
+                before=row.time,
             )
         self.segment_start = start
         self.add_row(row)

@@ -41,8 +41,10 @@ WAKE_STREAMS: Final = f"""
         SELECT id FROM {_STREAM} AS stream
         WHERE (wake_at IS NULL OR wake_at > %(now)s)
             AND (%(symbols)s::text[] IS NULL
-                OR timeframe = ANY(%(timeframes)s) AND symbols ?| %(symbols)s)
-            AND (row_time IS NULL OR row_time < %(newest)s)
+                OR timeframe = ANY(%(timeframes)s) AND symbols ?| %(symbols)s
+                    AND coalesce(row_time < %(newest)s, true)
+                OR read_symbols ?| %(symbols)s
+                    AND coalesce(row_time < %(newest)s + %(length)s, true))
             AND EXISTS (SELECT FROM {_STATE} WHERE stream_id = stream.id)
         FOR NO KEY UPDATE SKIP LOCKED
     )
@@ -94,8 +96,10 @@ DELETE_REPLACED_ROWS: Final = f"""
     WHERE used.stream_id = new.stream_id AND used.time >= new.time
 """
 ADVANCE_STREAMS: Final = f"""
-    UPDATE {_STREAM} AS stream SET segment_start = new.segment_start, row_time = new.row_time
-    FROM unnest(%s::int8[], %s::int8[], %s::int8[]) AS new (id, segment_start, row_time)
+    UPDATE {_STREAM} AS stream SET segment_start = new.segment_start, row_time = new.row_time,
+        read_until = new.read_until
+    FROM unnest(%s::int8[], %s::int8[], %s::int8[], %s::jsonb[])
+        AS new (id, segment_start, row_time, read_until)
     WHERE stream.id = new.id
 """
 # A run that is no longer at the row before is skipped.

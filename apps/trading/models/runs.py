@@ -112,16 +112,23 @@ class BarStream(models.Model):
     or bars may be missing. `segment_start` is the first row of the present segment, `row_time` the
     last row that stepped all runs; both are starts of bars in epoch seconds. The rows of a segment
     have no gaps: a stream that had no runs for a while begins a new segment.
+
+    The conditions of its runs also read `read_symbols`: each with the timeframe in which the rows
+    have its candles. `read_until` is the start of the newest of them in a row.
     """
 
     symbols = models.JSONField()
     timeframe = models.CharField(max_length=3, choices=[(name, name) for name in TIMEFRAMES])
     include_out_of_session = models.BooleanField(default=False)
-    key = models.CharField(
-        max_length=64, unique=True, help_text="SHA-256 of the three fields above"
+    read_symbols = models.JSONField(
+        default=dict, db_default={}, help_text="Timeframes keyed by symbol"
     )
+    key = models.CharField(max_length=64, unique=True, help_text="SHA-256 of the fields above")
     segment_start = models.BigIntegerField(null=True)
     row_time = models.BigIntegerField(null=True)
+    read_until = models.JSONField(
+        default=dict, db_default={}, help_text="Epoch seconds keyed by read symbol"
+    )
     wake_at = models.DateTimeField(null=True)
     lease_token = models.PositiveBigIntegerField(default=0)
     leased_until = models.DateTimeField(null=True)
@@ -145,6 +152,11 @@ class BarStream(models.Model):
     def __str__(self) -> str:
         return f"{self.timeframe} {', '.join(self.symbols)}"
 
+    @property
+    def read_series(self) -> list[tuple[str, str]]:
+        """The symbols and timeframes of `read_symbols` in the order of rows."""
+        return sorted(self.read_symbols.items())
+
 
 class BarRow(models.Model):
     """A row as it was used: later bars do not change it (engine rule 16)."""
@@ -154,6 +166,13 @@ class BarRow(models.Model):
     time = models.BigIntegerField(help_text="Start of its bars, epoch seconds")
     bars = models.BinaryField(
         help_text="float64[symbols, 5]: open, high, low, close, volume; NaN without a bar"
+    )
+    read_candles = models.BinaryField(
+        null=True,
+        help_text=(
+            "float64[candles, 7] of the stream's read symbols: index of the symbol, start, open,"
+            " high, low, close, volume"
+        ),
     )
     used_at = models.DateTimeField()
 
@@ -183,6 +202,7 @@ class RunState(models.Model):
         related_name="states",
         help_text="Null until a runner has assigned a stream",
     )
+    read_symbols = models.JSONField(default=dict, db_default={}, help_text="Those of its stream")
     data = models.BinaryField(help_text="State of the engine, as it saves it")
     row_time = models.BigIntegerField(null=True)
     since = models.BigIntegerField(

@@ -2,9 +2,13 @@
 
 A row closes when each symbol has its bar, or a later one, and at the latest GRACE_PERIOD after its
 nominal end. Bars that arrive after the close do not change the row.
+
+Conditions may read other symbols. A row waits for their candles too, and has those that ended by
+its close and came since the row before. Their candles alone make no row.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -13,6 +17,7 @@ from numpy.typing import NDArray
 
 from apps.engine.candles import (
     DAY,
+    TIMEFRAME_SECONDS,
     TIMEFRAMES,
     Candles,
     Sessions,
@@ -22,8 +27,8 @@ from apps.engine.candles import (
     ist_day,
 )
 from apps.engine.live import BarSnapshot
-from apps.market.candles import GRACE_PERIOD
-from apps.trading.models import BarStream
+from apps.market.candles import GRACE_PERIOD, SeriesKey
+from apps.trading.models import BarRow, BarStream
 
 # Bars of sessions that may be missing in a row before a run fails.
 MAX_MISSING_BARS: Final = 10
@@ -32,6 +37,10 @@ MAX_MISSING_BARS: Final = 10
 _DAYS_AHEAD: Final = 10
 # Each week has a session, and so a bar of every timeframe; the first may be half over.
 _WEEKS_AHEAD: Final = MAX_MISSING_BARS + 1
+
+
+# The columns of a candle of a read symbol: its index, its start, and its numbers.
+_READ_COLUMNS: Final = 2 + len(Candles.NUMBERS)
 
 
 def empty_row(time: int, closes: int, *, symbols: int) -> BarSnapshot:
@@ -45,6 +54,70 @@ def visible_bars(
     if stream.include_out_of_session:
         return candles
     return candles.select(in_session(candles.time, timeframe, calendar))
+
+
+def has_in_rows(timeframe: str, read_timeframe: str) -> bool:
+    """Return whether rows have candles of a read symbol in this timeframe.
+
+    A day counts from the next date on, so beside shorter bars it is read from the store.
+    """
+    return read_timeframe == timeframe or TIMEFRAME_SECONDS[read_timeframe] < DAY
+
+
+def candle_ends(candles: Candles, timeframe: str, calendar: Sessions) -> NDArray[np.int64]:
+    return buckets(candles.time, TIMEFRAME_SECONDS[timeframe], calendar)[1]
+
+
+@dataclass(slots=True)
+class UnreadCandles:
+    """The complete candles of a read symbol that no row has yet.
+
+    `newest` is the start of its newest candle that is known, in a row or not. Rows have the candles
+    that ended after `segment_start`, by default the start of the first row.
+    """
+
+    candles: Candles
+    timeframe: str
+    calendar: Sessions
+    newest: int
+    segment_start: int | None
+    _ends: NDArray[np.int64] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._ends = candle_ends(self.candles, self.timeframe, self.calendar)
+        self.newest = max([self.newest, *self.candles.time[-1:].tolist()])
+
+    def are_complete(self, closes: int) -> bool:
+        """Return whether no candle is awaited that ended by `closes` on its date."""
+        due = _last_start(closes, self.timeframe, self.calendar)
+        return due is None or self.newest >= due
+
+    def take(self, time: int, closes: int) -> Candles:
+        """Return the candles of the next row, which begins at `time`, and remove them."""
+        self.segment_start = time if self.segment_start is None else self.segment_start
+        bounds = self.segment_start, closes
+        first, last = np.searchsorted(self._ends, bounds, side="right").tolist()
+        taken = self.candles.slice(first, last)
+        self.candles = self.candles.slice(last, len(self.candles))
+        self._ends = self._ends[last:]
+        return taken
+
+
+@lru_cache(maxsize=1024)  # streams of one timeframe ask the same
+def _last_start(closes: int, timeframe: str, calendar: Sessions) -> int | None:
+    """Return the start of the last candle that ended by `closes`, in the session of that date or in
+    the week; None without one.
+    """
+    length, moment = TIMEFRAME_SECONDS[timeframe], np.array([closes - 1])
+    day = ist_day(moment)
+    if length <= DAY and not calendar.is_session(day)[0]:
+        return None
+    if length < DAY:
+        opens, ends_at = (int(hour[0]) for hour in calendar.hours(day))
+        moment = np.arange(opens, min(ends_at, closes), length)
+    starts, ends = buckets(moment, length, calendar)
+    past = starts[ends <= closes]
+    return int(past[-1]) if len(past) else None
 
 
 class ClosedRows(NamedTuple):
@@ -65,10 +138,13 @@ def find_closed_rows(
     *,
     start: int,
     now: int,
+    after: int = -1,
+    unread: Sequence[UnreadCandles] = (),
 ) -> ClosedRows:
-    """Return the closed rows of bars that begin at `start` or later (epoch seconds) by `now`.
+    """Return the closed rows of bars that begin at `start` or later (epoch seconds) by `now`,
+    without those that close by `after`.
 
-    `series` are the bars of each symbol.
+    `series` are the bars of each symbol, and `unread` those of the read symbols.
     """
     rows: list[BarSnapshot] = []
     for time in np.unique(np.concatenate([bars.time for bars in series])).tolist():
@@ -76,10 +152,13 @@ def find_closed_rows(
         if closes > now:
             return ClosedRows(rows, closes)
         complete = all(len(bars) and bars.time[-1] >= time for bars in series)
+        complete = complete and all(candles.are_complete(closes) for candles in unread)
         if not complete and now < closes + GRACE_PERIOD:
             return ClosedRows(rows, closes + GRACE_PERIOD)
-        rows.append(BarSnapshot(time, closes, _bars_at(series, time)))
         start = time + 1
+        if closes > after:
+            read = tuple(candles.take(time, closes) for candles in unread)
+            rows.append(BarSnapshot(time, closes, _bars_at(series, time), read=read))
     return ClosedRows(rows, _next_poll(timeframe, calendars, start, now))
 
 
@@ -190,3 +269,47 @@ def pack_bars(row: BarSnapshot) -> bytes:
 
 def unpack_bars(data: bytes, symbols: int) -> NDArray[np.float64]:
     return np.frombuffer(data, np.float64).reshape(symbols, len(Candles.NUMBERS))
+
+
+def pack_read(row: BarSnapshot) -> bytes | None:
+    """Return the candles of the read symbols, None without any."""
+    columns = [
+        np.column_stack(
+            [
+                np.full(len(candles), index),
+                candles.time,
+                *(getattr(candles, name) for name in Candles.NUMBERS),
+            ]
+        )
+        for index, candles in enumerate(row.read)
+        if len(candles)
+    ]
+    return np.concatenate(columns).astype(np.float64).tobytes() if columns else None
+
+
+def unpack_read(parts: Iterable[bytes | memoryview | None], symbols: int) -> tuple[Candles, ...]:
+    """Return the candles of each read symbol in consecutive rows."""
+    data = b"".join(bytes(part) for part in parts if part is not None)
+    table = np.frombuffer(data, np.float64).reshape(-1, _READ_COLUMNS)
+    return tuple(
+        Candles.unchecked(own[:, 1].astype(np.int64), own[:, 2:].T)
+        for own in (table[table[:, 0] == index] for index in range(symbols))
+    )
+
+
+def read_after(
+    row: BarSnapshot, series: Sequence[SeriesKey], calendars: Sequence[Sessions], *, after: int
+) -> Iterator[tuple[str, Candles]]:
+    """Yield the symbols of a stream's `read_series` and their candles in a row that ended later
+    than `after`.
+    """
+    for (symbol, timeframe), calendar, candles in zip(series, calendars, row.read, strict=True):
+        yield symbol, candles.select(candle_ends(candles, timeframe, calendar) > after)
+
+
+def row_as_used(row: BarRow, stream: BarStream, calendars: Sequence[Sessions]) -> BarSnapshot:
+    """Return a stored row; `calendars` are those of the traded symbols."""
+    closes = nominal_end(row.time, stream.timeframe, calendars)
+    bars = unpack_bars(bytes(row.bars), len(stream.symbols))
+    read = unpack_read([row.read_candles], len(stream.read_symbols))
+    return BarSnapshot(row.time, closes, bars, read=read)

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from apps.algorithms.models import Algorithm
+from apps.algorithms.services import missing_history
 from apps.core.errors import Code, Fault, ServiceError
 from apps.core.times import INDIA
 from apps.engine.language import Strategy
@@ -73,13 +74,6 @@ class NoBroker(ServiceError):
     message = "No broker is connected; executionSettings.mode paper needs none."
 
 
-class ReadsOtherSymbols(ServiceError):
-    """Conditions read other symbols, whose bars no run on paper receives."""
-
-    code = Code.UNPROCESSABLE_ENTITY
-    message = "Conditions read {symbols} beside the traded symbols: that works in backtests alone."
-
-
 @dataclass(frozen=True, slots=True)
 class StartRequest:
     """An algorithm to start or resume, its parsed steps, and the run that it resumes."""
@@ -94,11 +88,7 @@ class StartRequest:
 
 
 def check_symbols(request: StartRequest, *, now: datetime) -> tuple[Fault, ...]:
-    """Return warnings; on paper an index may be traded. Raises SymbolNotTradable,
-    ReadsOtherSymbols.
-    """
-    if read := request.strategy.read_symbols:
-        raise ReadsOtherSymbols(symbols=", ".join(read))
+    """Return warnings; on paper an index may be traded. Raises SymbolNotTradable."""
     verdicts = symbols.check_all(symbols=request.strategy.basicInfo.symbols, now=now)
     for verdict in verdicts:
         if reason := _untradable_reason(verdict, live=request.is_live):
@@ -107,7 +97,7 @@ def check_symbols(request: StartRequest, *, now: datetime) -> tuple[Fault, ...]:
     for symbol in expired_among(request.strategy.basicInfo.symbols, rule_set=rule_set, now=now):
         raise SymbolNotTradable(symbol=symbol, reason=CONTRACT_EXPIRED)
     require_tradable(request.strategy, rule_set=rule_set, day=today)
-    return tuple(_warnings(verdicts))
+    return *_warnings(verdicts), *missing_history(request.strategy)
 
 
 def _untradable_reason(verdict: SymbolCheck, *, live: bool) -> str | None:

@@ -31,7 +31,7 @@ from apps.market.rulebook.contracts import MarketRules, bundled_market_rules
 from apps.market.rulebook.files.rule_set import bundled_rule_set
 from apps.market.rulebook.sessions import sessions_of
 from apps.trading.booking.step_result import BarStep
-from apps.trading.live.indicator_window import IndicatorWindow
+from apps.trading.live.indicator_window import IndicatorWindow, WindowSeries
 from apps.trading.live.step import BarChanges, RunContext, RunSnapshot, step_bar
 from apps.trading.live.stream_cache import BarStreamCache, run_context_of
 from apps.trading.models import BarStream, Run
@@ -175,9 +175,13 @@ def cache_of(context: RunContext, histories: Sequence[History], start: int) -> B
         tapes.append(candles.slice(max(begin - WARMUP_BARS, 0), first))
     today = start - (start + IST) % DAY
     stored = partial(before, histories, start, today)
-    window = WindowOfManyDays(timeframe, tapes, today=today, stored=stored)
-    window.all_days = [history.days for history in histories]
     calendars = [cast(Sessions, history.sessions) for history in histories]
+    series = [
+        WindowSeries(history.symbol, timeframe, calendar, tape)
+        for history, calendar, tape in zip(histories, calendars, tapes, strict=True)
+    ]
+    window = WindowOfManyDays(timeframe, series, today=today, stored=stored)
+    window.all_days = [history.days for history in histories]
     return BarStreamCache(stream, bundled_rule_set(), calendars, window=window)
 
 

@@ -1,5 +1,6 @@
-"""The command `backtest`: a backtest from two files, without server or database."""
+"""The command `backtest`: a backtest from files, without server or database."""
 
+import argparse
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,12 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from apps.backtests.analysis.reproduction.receipt_comparison import ReceiptComparison
-from apps.backtests.management.from_files import history_of_file, rules_of_candles
+from apps.backtests.management.from_files import (
+    FileOfSymbol,
+    history_of_file,
+    read_other_files,
+    rules_of_candles,
+)
 from apps.backtests.management.repetition import repeat
 from apps.backtests.models import BacktestKind
 from apps.backtests.running.range_coverage import add_coverage, coverage_of_histories
@@ -20,14 +26,13 @@ from apps.core import requests
 from apps.core.errors import InvalidInput
 from apps.core.times import day_in_india, day_number, moment, wire_time
 from apps.engine import EngineError, SimulationResult, simulate
+from apps.engine.candles import InvalidSymbol, Symbol
 from apps.engine.language import InvalidStrategy, Strategy, parse
 from apps.engine.results import Trades, curve_points, round_for_wire
 from apps.market.rulebook import SymbolNotTradable, require_tradable
 from apps.market.services import (
     BadCandleFile,
-    CandleImport,
     ImportOptions,
-    InstrumentBars,
     read_one_series,
 )
 
@@ -62,21 +67,29 @@ class Command(BaseCommand):
         parser.add_argument("config", type=Path, help="the algorithm's steps, or a receipt")
         parser.add_argument("--candles", type=Path, required=True, help="CSV (also .gz) or Parquet")
         parser.add_argument("--symbol", help="EXCHANGE:SYMBOL that the candles are of")
+        parser.add_argument(
+            "--other",
+            action="append",
+            type=_file_of_symbol,
+            default=[],
+            metavar="SYMBOL=FILE",
+            help="the candles of a symbol that conditions read with `on`; once for each",
+        )
         parser.add_argument("--json", action="store_true", help="print JSON, not a summary")
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             document = _read_document(options["config"])
             if "receipt" in document:
-                self._show(repeat(document, options["candles"]))
+                self._show(repeat(document, options["candles"], dict(options["other"])))
                 return
             loaded, part = read_one_series(
                 options["candles"], ImportOptions(symbol=options["symbol"])
             )
             steps = {name: document[name] for name in Strategy.model_fields if name in document}
             strategy = _parse_strategy(steps, part.symbol)
-            _require_one_symbol(strategy, part.symbol)
-            result = _simulate(strategy, loaded, part)
+            read_files = read_other_files(strategy, part.symbol, dict(options["other"]))
+            result = _simulate(strategy, (loaded, part), read_files)
         except (TooLittleCoverage, SymbolNotTradable) as error:
             raise CommandError(str(error)) from error
         except InvalidStrategy as error:
@@ -116,30 +129,40 @@ def _parse_strategy(steps: Mapping[str, Any], symbol: str) -> Strategy:
     return parse(steps)
 
 
-def _require_one_symbol(strategy: Strategy, symbol: str) -> None:
-    missing = [name for name in strategy.read_symbols if name != symbol]
-    if missing:
-        raise CommandError(
-            f"The strategy also reads {', '.join(missing)}, and the file has candles of one symbol."
-            " Load the candles of all and run it as a backtest of the service."
-        )
+def _file_of_symbol(text: str) -> tuple[str, Path]:
+    name, separator, path = text.partition("=")
+    try:
+        symbol = str(Symbol.parse(name))
+    except InvalidSymbol as error:
+        raise argparse.ArgumentTypeError(f"{name!r}: {error.reason}") from None
+    if not (separator and path):
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form SYMBOL=FILE")
+    return symbol, Path(path)
 
 
-def _simulate(strategy: Strategy, loaded: CandleImport, part: InstrumentBars) -> SimulationResult:
+def _simulate(
+    strategy: Strategy, traded: FileOfSymbol, read_files: Mapping[str, FileOfSymbol]
+) -> SimulationResult:
+    part = traded[1]
     rules = rules_of_candles(strategy, part.candles)
     require_tradable(strategy, rule_set=rules.rule_set, day=rules.first, listed=())
-    history = history_of_file(rules, loaded, part)
+    history = history_of_file(rules, *traded, read_files=read_files)
     start, end = int(history.candles.time[0]), int(history.candles.time[-1]) + 1
-    (coverage,) = coverage_of_histories(
-        [history],
-        strategy.basicInfo.timeframe,
-        start=start,
-        end=end,
-        now=timezone.now(),
-        include_out_of_session=strategy.executionSettings.includeOutOfSession,
-        since={part.symbol: day_number(day_in_india(int(part.candles.time[0])))},
+    coverages = list(
+        coverage_of_histories(
+            [history],
+            strategy.basicInfo.timeframe,
+            start=start,
+            end=end,
+            now=timezone.now(),
+            include_out_of_session=strategy.executionSettings.includeOutOfSession,
+            since={
+                bars.symbol: day_number(day_in_india(int(bars.candles.time[0])))
+                for _, bars in (traded, *read_files.values())
+            },
+        )
     )
-    require_min_coverage([coverage])
+    require_min_coverage(coverages)
     result = simulate(
         strategy,
         [history],
@@ -148,7 +171,7 @@ def _simulate(strategy: Strategy, loaded: CandleImport, part: InstrumentBars) ->
         capital=strategy.executionSettings.initialCapital,
         schedule=rules.schedule,
     )
-    return replace(result, receipt=add_coverage(result.receipt, [coverage]))
+    return replace(result, receipt=add_coverage(result.receipt, coverages))
 
 
 def _describe(error: InvalidStrategy) -> str:

@@ -88,12 +88,7 @@ def _by_stream(
 ) -> Mapping[tuple[BarStream, date], list[SessionStart]]:
     by_day: dict[tuple[BarStream, date], list[SessionStart]] = defaultdict(list)
     for session in sessions:
-        strategy = parse(session.run.configuration)
-        stream = bar_streams.get_bar_stream(
-            strategy.basicInfo.symbols,
-            strategy.basicInfo.timeframe,
-            include_out_of_session=strategy.executionSettings.includeOutOfSession,
-        )
+        stream = bar_streams.stream_of(parse(session.run.configuration))
         by_day[stream, session.day].append(session)
     return by_day
 

@@ -11,7 +11,11 @@ from typing import Annotated, Final, NamedTuple, TypeAlias, get_args
 
 from pydantic import WithJsonSchema
 
+from apps.engine.candles import Candles, Sessions
+from apps.engine.live import BarSnapshot
 from apps.trading.booking.step_result import EntryBlock
+from apps.trading.models import BarStream
+from apps.trading.runs.bar_rows import read_after
 
 
 class DifferenceKind(StrEnum):
@@ -92,16 +96,33 @@ FACTS: Final = get_args(Fact)
 class SessionRecord:
     """The record of one run in one session.
 
-    Times are starts of bars, epoch seconds. `undecided` are entry signals of a last close that the
+    Times are starts of bars, epoch seconds. Rows closed up to `closes`, at first the start of the
+    session's first row. `undecided` are entry signals of a last close that the
     present position ignores, unless the next session's open closes it: only that session decides
     whether there was a signal (engine rule 7).
     """
 
+    closes: int
     bars: dict[tuple[int, str], CandleRecord] = field(default_factory=dict)
     signals: dict[SignalKey, SignalOutcome] = field(default_factory=dict)
     fills: dict[FillKey, FillRecord] = field(default_factory=dict)
     undecided: frozenset[SignalKey] = frozenset()
     _seen: Counter[tuple[int, str, str]] = field(default_factory=Counter)
+
+    def add_row(
+        self, row: BarSnapshot, stream: BarStream, calendars: Mapping[str, Sessions]
+    ) -> None:
+        """Add the candles of the next row, without those of read symbols that came too late for the
+        row before.
+        """
+        for index in filter(row.has, range(len(stream.symbols))):
+            self.bars[row.time, stream.symbols[index]] = CandleRecord(*row.bars[index].tolist())
+        of_read = [calendars[symbol] for symbol, _ in stream.read_series]
+        for symbol, candles in read_after(row, stream.read_series, of_read, after=self.closes):
+            numbers = [getattr(candles, name).tolist() for name in Candles.NUMBERS]
+            for time, *values in zip(candles.time.tolist(), *numbers, strict=True):
+                self.bars[time, symbol] = CandleRecord(*values)
+        self.closes = row.closes
 
     def add_fill(self, time: int, symbol: str, side: str, execution: FillRecord) -> None:
         """Add the next fill of its bar, symbol and side."""

@@ -2,18 +2,16 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from apps.core.times import midnight, moment
+from apps.market.rulebook import calendars_of
 from apps.trading.activity.drift.facts import (
-    CandleRecord,
     FillRecord,
     SessionRecord,
     SignalKey,
     SignalOutcome,
 )
 from apps.trading.models import BarRow, BarStream, Fill, Intent, SessionStart, Signal
-from apps.trading.runs.bar_rows import unpack_bars
+from apps.trading.runs.bar_rows import row_as_used
 
 _DAY = 86_400
 
@@ -30,13 +28,11 @@ def rows_used(stream: BarStream, session: SessionStart, *, last: int | None) -> 
 
 
 def recorded(session: SessionStart, stream: BarStream, rows: Sequence[BarRow]) -> SessionRecord:
-    facts = SessionRecord()
+    by_symbol = calendars_of([*stream.symbols, *stream.read_symbols])
+    calendars = [by_symbol[symbol] for symbol in stream.symbols]
+    facts = SessionRecord(session.first_row)
     for row in rows:
-        for symbol, bar in zip(
-            stream.symbols, unpack_bars(bytes(row.bars), len(stream.symbols)), strict=True
-        ):
-            if not np.isnan(bar[0]):
-                facts.bars[row.time, symbol] = CandleRecord(*bar.tolist())
+        facts.add_row(row_as_used(row, stream, calendars), stream, by_symbol)
     first, last = moment(session.first_row), moment(rows[-1].time)
     for signal in Signal.objects.filter(run=session.run, bar_time__range=(first, last)):
         key = SignalKey(int(signal.bar_time.timestamp()), signal.symbol, signal.action, signal.side)

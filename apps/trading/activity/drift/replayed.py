@@ -9,12 +9,11 @@ from numpy.typing import NDArray
 
 from apps.algorithms.models import AlgorithmStatus
 from apps.core.times import day_in_india, midnight
-from apps.engine.candles import Candles
+from apps.engine.candles import TIMEFRAME_SECONDS, Candles, Sessions
 from apps.engine.live import BarSnapshot, SignalBits, save_state
 from apps.market.candles import read_bars
 from apps.market.rulebook import calendars_of, current_rule_set
 from apps.trading.activity.drift.facts import (
-    CandleRecord,
     FillRecord,
     SessionRecord,
     SignalKey,
@@ -27,7 +26,13 @@ from apps.trading.live.step import RunContext, RunSnapshot, step_bar
 from apps.trading.live.stream_cache import BarStreamCache
 from apps.trading.models import BarRow, BarStream, Intent, SessionStart
 from apps.trading.models.money import price
-from apps.trading.runs.bar_rows import nominal_end, unpack_bars, visible_bars
+from apps.trading.runs.bar_rows import (
+    UnreadCandles,
+    has_in_rows,
+    nominal_end,
+    unpack_bars,
+    visible_bars,
+)
 
 
 def replayed(
@@ -40,10 +45,10 @@ def replayed(
     goes_on = _goes_on([session for session in sessions if session.first_row == first])
     last = max(part[-1].time for part in rows.values())
     begun, rule_set = _from(stream, first, goes_on=goes_on), current_rule_set()
-    hours = calendars_of(stream.symbols, rule_set=rule_set)
+    hours = calendars_of([*stream.symbols, *stream.read_symbols], rule_set=rule_set)
     cache = BarStreamCache.create(begun, rule_set, hours)
     terms_cache = BarStreamCache.create(stream, rule_set, hours)
-    replays = {session.run_id: _SessionReplay(session) for session in sessions}
+    replays = {session.run_id: _SessionReplay(session, stream, hours) for session in sessions}
     for row in _stored(stream, cache, first, last, used=_used_bars(stream, rows)):
         due = [
             session.run_id
@@ -90,6 +95,7 @@ def _from(stream: BarStream, first: int, *, goes_on: bool) -> BarStream:
         timeframe=stream.timeframe,
         key=stream.key,
         include_out_of_session=stream.include_out_of_session,
+        read_symbols=stream.read_symbols,
     )
     copy.segment_start, copy.row_time = first, earlier.values_list("time", flat=True).first()
     return copy
@@ -131,6 +137,7 @@ def _stored(
             stream.symbols, cache.calendars, cache.ends_of_contracts(), strict=True
         )
     ]
+    unread = list(_unread(stream, cache, first, over))
     for time in np.unique(np.concatenate([times, *(bars.time for bars in series)])).tolist():
         bars = np.full((len(series), len(Candles.NUMBERS)), np.nan)
         for symbol, candles in enumerate(series):
@@ -139,14 +146,31 @@ def _stored(
                 bars[symbol] = [getattr(candle, name)[0] for name in Candles.NUMBERS]
         missing = np.isnan(used[time][:, 0]) if time in used else np.ones(len(series), np.bool_)
         late = frozenset(np.flatnonzero(missing & ~np.isnan(bars[:, 0])).tolist())
-        yield BarSnapshot(time, nominal_end(time, timeframe, cache.calendars), bars, late)
+        closes = nominal_end(time, timeframe, cache.calendars)
+        read = tuple(candles.take(time, closes) for candles in unread)
+        yield BarSnapshot(time, closes, bars, late, read)
+
+
+def _unread(
+    stream: BarStream, cache: BarStreamCache, first: int, over: int
+) -> Iterator[UnreadCandles]:
+    """Yield the stored candles of each read symbol that ended after `first`, up to `over`."""
+    for (symbol, timeframe), calendar in zip(stream.read_series, cache.read_calendars, strict=True):
+        start = first - TIMEFRAME_SECONDS[timeframe] + 1
+        end = over if has_in_rows(stream.timeframe, timeframe) else start
+        bars = read_bars(symbol, timeframe, start=start, end=end, until=over)
+        visible = visible_bars(stream, bars, timeframe, calendar)
+        yield UnreadCandles(visible, timeframe, calendar, start, first)
 
 
 class _SessionReplay:
     """The backtester's run through a session."""
 
-    def __init__(self, session: SessionStart) -> None:
-        self.facts = SessionRecord()
+    def __init__(
+        self, session: SessionStart, stream: BarStream, calendars: Mapping[str, Sessions]
+    ) -> None:
+        self.facts = SessionRecord(session.first_row)
+        self._stream, self._calendars = stream, calendars
         self._first_row, self._data = session.first_row, bytes(session.data)
         self._waiting: dict[str, SignalKey] = {}
 
@@ -170,8 +194,7 @@ class _SessionReplay:
     def add_step(self, row: BarSnapshot, step: BarStep) -> None:
         self._data = save_state(step.state)
         outcome = interpret_step(step)
-        for index in filter(row.has, range(len(step.symbols))):
-            self.facts.bars[row.time, step.symbols[index]] = CandleRecord(*row.bars[index].tolist())
+        self.facts.add_row(row, self._stream, self._calendars)
         self._add_fills(outcome)
         self._settle_entries(outcome)
         self._add_signals(outcome, row.time)

@@ -21,7 +21,7 @@ from apps.engine import (
     SymbolSeries,
 )
 from apps.engine.language import parse
-from apps.engine.live import BarSnapshot, SignalEvaluator
+from apps.engine.live import SignalEvaluator
 from apps.market.rulebook import calendars_of
 from apps.trading.live.contract_terms import contract_terms_for
 from apps.trading.live.indicator_window import build_indicator_window
@@ -40,7 +40,7 @@ from apps.trading.models import (
     Trade,
 )
 from apps.trading.runs import bar_streams
-from apps.trading.runs.bar_rows import nominal_end, unpack_bars
+from apps.trading.runs.bar_rows import row_as_used
 
 # Outcomes of an entry beside the reasons that signals record.
 ENTERED: Final = "entered"
@@ -138,35 +138,33 @@ def explain_run(*, owner: User, algorithm_id: str, symbol: str, at: int) -> RunE
 def _read_candle(session: SessionStart, symbol: str, at: int) -> _SeenCandle:
     """Rebuild the bars that the run's indicators used at that candle."""
     run, strategy = session.run, parse(session.run.configuration)
-    basic, settings = strategy.basicInfo, strategy.executionSettings
+    basic = strategy.basicInfo
     if symbol not in basic.symbols:
         raise InvalidInput(
             Fault("symbol", "is not a symbol of this run", symbol, allowed=basic.symbols)
         )
-    stream = bar_streams.get_bar_stream(
-        basic.symbols, basic.timeframe, include_out_of_session=settings.includeOutOfSession
-    )
-    by_symbol = calendars_of(stream.symbols)
+    stream = bar_streams.stream_of(strategy)
+    by_symbol = calendars_of([*stream.symbols, *stream.read_symbols])
     calendars = [by_symbol[name] for name in stream.symbols]
+    read_calendars = [by_symbol[name] for name, _ in stream.read_series]
     row, index = _row_at(stream, session, at), basic.symbols.index(symbol)
     if row is None:
         raise NoCandleOfRun(symbol=symbol)
-    closes = nominal_end(row.time, stream.timeframe, calendars)
-    snapshot = BarSnapshot(row.time, closes, unpack_bars(bytes(row.bars), len(stream.symbols)))
+    snapshot = row_as_used(row, stream, calendars)
+    closes = snapshot.closes
     if at >= closes or not snapshot.has(index):
         raise NoCandleOfRun(symbol=symbol)
     segment_start = _segment_start(stream, session, row.time)
     window = build_indicator_window(
-        stream, calendars, segment_start=segment_start, before=snapshot.time
+        stream, [*calendars, *read_calendars], segment_start=segment_start, before=snapshot.time
     )
     window.add(snapshot)
     terms = contract_terms_for(strategy, stream, snapshot, first=day_in_india(segment_start))
-    longer = window.longer(
-        index, list(strategy.higher_timeframe_warmups), terms.calendars[index], closes=closes
-    )
+    calendar = terms.calendars[index]
+    aligned = window.aligned(index, strategy.aligned_sources, calendar, closes=closes)
     used = window.bars(index)
     last, no_flags = used.slice(len(used) - 1, len(used)), np.empty(0, np.uint8)
-    series = SymbolSeries(symbol, used, last, no_flags, longer, terms.calendars[index])
+    series = SymbolSeries(symbol, used, last, no_flags, aligned, calendar)
     contract, bar = terms.contracts[index], len(used) - 1
     underlying_of = partial(underlying_before, stream.symbols, snapshot)
     evaluator = SignalEvaluator(window, stream.symbols, snapshot, underlying_of)
