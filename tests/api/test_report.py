@@ -187,7 +187,7 @@ STUDIES = [
         {
             # beside the title, the metrics, the equity and the trades
             "In-sample: the best of 3 parameter sets": 4,
-            "In-sample: ranked and measured on the same days": 1,
+            'optimization">In-sample</span>': 1,
             # in the table, and in the drawing's name and caption
             "Entry condition 1 indicator 1 period": 3,
         },
