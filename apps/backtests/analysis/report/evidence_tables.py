@@ -1,9 +1,8 @@
-"""The evidence on a backtest as a page shows it: checks, the worst first, and the figures of each
-section as small tables, for any sections.
+"""The evidence on a backtest as a page shows it: each section with its check, its drawings, and its
+figures as small tables.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from apps.backtests.analysis.report import formats
@@ -16,13 +15,6 @@ Json = Mapping[str, Any]  # as the engine wrote it
 
 # Rows of one table; a section may have a hundred neighbours or months.
 MAX_ROWS: Final = 24
-_WORST_FIRST: Final = (
-    CheckStatus.FAIL,
-    CheckStatus.DOUBT,
-    CheckStatus.UNKNOWN,
-    CheckStatus.NOT_JUDGED,
-    CheckStatus.PASS,
-)
 _UNITS: Final[Mapping[str, Unit]] = {
     **FIELD_UNITS,
     "rupees": Unit.RUPEES,
@@ -55,60 +47,41 @@ class FigureTable(NamedTuple):
     left_out: int = 0
 
 
-@dataclass(frozen=True)
-class ShownCheck:
-    """A check with its name in words."""
+class ShownSection(NamedTuple):
+    """A section; `status` and `reason` are its check's, empty if it has none."""
 
     name: str
     title: str
     status: str
     reason: str
-
-
-@dataclass(frozen=True)
-class ShownSection:
-    """A section with its check, if it has one."""
-
-    name: str
-    title: str
     sentence: str
-    check: ShownCheck | None
     drawings: list[Drawing]
     tables: list[FigureTable]
     not_looked_at: Sequence[str]
 
 
-@dataclass(frozen=True)
-class ShownEvidence:
-    """The document of ready evidence."""
+class ShownEvidence(NamedTuple):
+    """The document of ready evidence; `is_unjudged` if its prices are not those of a market."""
 
     passes: bool
+    is_unjudged: bool
     sentence: str
-    checks: list[ShownCheck]
     sections: list[ShownSection]
-
-    @property
-    def is_unjudged(self) -> bool:
-        """Return whether no check is judged, all for the same reason."""
-        return all(check.status == CheckStatus.NOT_JUDGED for check in self.checks)
 
 
 def shown_evidence(document: Json) -> ShownEvidence:
-    checks = [
-        ShownCheck(row["name"], SECTION_TITLES[row["name"]], row["status"], row["reason"])
-        for row in document["checks"]
-    ]
-    by_name, sections = {check.name: check for check in checks}, document["sections"]
+    checks, sections = {row["name"]: row for row in document["checks"]}, document["sections"]
     return ShownEvidence(
-        passes=document["verdict"]["passes"],
-        sentence=document["verdict"]["sentence"],
-        checks=sorted(checks, key=lambda check: _WORST_FIRST.index(CheckStatus(check.status))),
-        sections=[
+        document["verdict"]["passes"],
+        any(check["status"] == CheckStatus.NOT_JUDGED for check in checks.values()),
+        document["verdict"]["sentence"],
+        [
             ShownSection(
                 name,
                 title,
+                checks.get(name, {}).get("status", ""),
+                checks.get(name, {}).get("reason", ""),
                 sections[name]["sentence"],
-                by_name.get(name),
                 section_drawings(name, sections),
                 figure_tables(sections[name]["figures"]),
                 sections[name]["notLookedAt"],
