@@ -45,7 +45,7 @@ def test_a_version_lists_its_changes_since_another_one(api: Api, alice: User) ->
     assert since["steps"] == plain["steps"]
     [change] = since["changes"]
     assert change["field"] == "positionSizing.method"
-    assert change["after"] == ["Each entry is of 7 units, rounded down to whole lots."]
+    assert change["after"] == ["Each entry is 7 units, in whole lots."]
     back = client.get(f"{path}/1/summary?since=2").json()
     assert back["changes"] == [
         {"field": change["field"], "before": change["after"], "after": change["before"]}

@@ -1,4 +1,4 @@
-"""Algorithms in plain English: the summary mentions every setting."""
+"""Algorithms in plain English: every setting has a sentence, and a summary shows those set."""
 
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
@@ -360,20 +360,26 @@ def test_the_summary_names_every_parameter_of_an_indicator(row: Indicator) -> No
 
 def test_an_algorithm_reads_as_plain_english() -> None:
     steps = complete(entryConditions={"positionType": "long", "conditions": [CROSS, GROUP]})
-    said = [sentence.text for sentence in summarize(steps)[2].sentences]
+    said = [sentence.text for sentence in summarize(steps)[2].shown]
     assert said == [
-        "It opens long positions alone.",
-        "An entry is signalled where every condition below holds.",
-        "No further candle has to confirm a condition.",
-        "Entry condition: for long positions alone, the EMA of the close (period 9), 1 candle"
-        " before, crosses above the MACD signal of the close (fast period 12, slow period 26,"
-        " signal period 9) on candles of 1 hour.",
-        "Entry condition: for long positions alone, any of (for short positions alone, the RSI of"
-        " the close (period 14) is above 55.5; all of (the candle pattern Engulfing"
-        " (CDLENGULFING) ends, bullish; any of (for long positions alone, the candle starts from"
-        " 09:30 until before 14:30, exchange time; (high + low + close) / 3 rises over 3"
-        " candles))).",
+        "Long only.",
+        "Enters when all conditions hold.",
+        "Entry: EMA (9) 1 candle ago crosses above MACD signal (fast period 12, slow period 26,"
+        " signal period 9) on 1-hour candles (for long positions only).",
+        "Entry: any of (RSI (14) is above 55.5 (for short positions only); all of (bullish"
+        " Engulfing pattern (CDLENGULFING); any of (candle starts from 09:30 to before 14:30 (for"
+        " long positions only); (high + low + close) / 3 rises 3 candles in a row))) (for long"
+        " positions only).",
     ]
+
+
+def test_a_summary_leaves_out_what_is_not_set() -> None:
+    steps = complete(exitConditions={"stopLoss": {"type": "percentage", "percentage": 1}})
+    shown = {sentence.field for step in summarize(steps) for sentence in step.shown}
+    assert "exitConditions.stopLoss" in shown
+    unset = {"takeProfit", "trailingStop", "squareOffTime", "maxHoldingCandles"}
+    assert not shown & {f"exitConditions.{name}" for name in unset}
+    assert not shown & {"basicInfo.strategyType", "executionSettings.exchange"}
 
 
 def test_a_draft_lists_its_settings_and_its_missing_fields() -> None:
@@ -384,7 +390,7 @@ def test_a_draft_lists_its_settings_and_its_missing_fields() -> None:
         "exitConditions",
     ]
     assert [sentence.text for sentence in summary["positionSizing"].sentences] == [
-        "It is not complete: positionSizing.quantity is required."
+        "Not complete: positionSizing.quantity is required."
     ]
     whole = {step.step: step for step in summarize(complete())}
     assert summary["basicInfo"] == whole["basicInfo"]
@@ -394,8 +400,7 @@ def test_a_trailing_stop_that_is_off_may_lack_its_distance() -> None:
     exits = {"maxHoldingCandles": 5, "trailingStop": {"type": "points", "enabled": False}}
     said = dict(texts(summarize(complete(exitConditions=exits))))
     assert said["exitConditions.trailingStop"] == (
-        "The trailing stop is switched off; it would follow the best price at a distance in rupees"
-        " that is not set, from the entry on."
+        "Trailing stop off; it would be a distance in rupees, not set, behind the best price."
     )
 
 
@@ -417,8 +422,8 @@ def test_changes_are_listed_field_by_field() -> None:
     assert step_changes(summarize(before), summarize(after)) == (
         Change(
             "exitConditions.stopLoss",
-            ("A stop loss stands 1.5 % from the average entry price.",),
-            ("A stop loss stands ₹12.5 from the average entry price.",),
+            ("Stop loss 1.5 % from the average entry.",),
+            ("Stop loss ₹12.5 from the average entry.",),
         ),
     )
 
@@ -432,7 +437,7 @@ def test_added_removed_and_reordered_conditions_are_listed() -> None:
     [change] = step_changes(steps(CROSS, RISING), steps(RISING, HOURS))
     assert (len(change.before), len(change.after)) == (1, 1)
     assert "crosses above" in change.before[0]
-    assert "the candle starts" in change.after[0]
+    assert "candle starts" in change.after[0]
     [change] = step_changes(steps(CROSS, RISING), steps(RISING, CROSS))
     assert change.before == tuple(reversed(change.after))
     [change] = step_changes(steps(RISING), steps(RISING, RISING))

@@ -380,7 +380,9 @@ class StepSummarySerializer(AnswerSerializer):
     isComplete = BooleanField(
         help_text="Whether the step is complete; if not, its missing parts are listed."
     )
-    sentences = SentenceSerializer(many=True, help_text="One at least for each setting.")
+    sentences = SentenceSerializer(
+        many=True, source="shown", help_text="On what the step sets; none on what is off."
+    )
 
 
 class SettingChangeSerializer(AnswerSerializer):

@@ -54,16 +54,28 @@ def gallery_page(request: HttpRequest, user: User) -> HttpResponse:
     return show(request, "gallery", context)
 
 
+READING_ORDER = (
+    "entryConditions",
+    "exitConditions",
+    "positionSizing",
+    "riskParameters",
+    "basicInfo",
+    "executionSettings",
+)
+"""The steps as a trader reads them."""
+
+
 @console_page()
 def algorithm_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpResponse:
     """Describe an algorithm, with its missing parts and warnings."""
     algorithm = services.read(owner=user, algorithm_id=algorithm_id)
     review = services.validate(owner=user, algorithm_id=algorithm_id, now=database.now())
     summary = services.summary(owner=user, algorithm_id=algorithm_id)
+    steps = {step["step"]: step for step in SummarySerializer.render(summary)["steps"]}
     context = {
         "algorithm": AlgorithmSerializer.render(algorithm),
         "review": ReviewSerializer.render(review),
-        "summary": SummarySerializer.render(summary),
+        "summary": [steps[name] for name in READING_ORDER],
         "tab": "words",
     }
     return show(request, "algorithm", context)

@@ -1,8 +1,8 @@
-"""An algorithm in plain English: a sentence for every setting of its steps, and the differences of
+"""An algorithm in plain English: short sentences about what its steps set, and the differences of
 two versions in sentences.
 
-Settings with a default have a sentence too; a setting without effect has one if it differs from its
-default. So two configurations with different meanings never read the same.
+Every setting has a sentence, so two different configurations never have the same ones. A summary
+shows those that a reader asks for: not what is off, has no effect or is a matter of course.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import groupby
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 from apps.engine.errors import FieldError
 from apps.engine.indicators.catalogue import CATALOGUE
+from apps.engine.indicators.indicator import SOURCES
 from apps.engine.indicators.patterns import PATTERNS
 from apps.engine.language.conditions import (
     AnyGroup,
@@ -29,7 +30,6 @@ from apps.engine.language.exits import (
     AtrStop,
     AtrTarget,
     AtrTrail,
-    ExitConditions,
     LevelStop,
     LevelTarget,
     LevelTrail,
@@ -62,16 +62,17 @@ from apps.engine.language.steps import (
     RiskParameters,
     VolatilityBased,
 )
-from apps.engine.language.strategy import STEP_NAMES, read_strategy, with_stand_ins
+from apps.engine.language.strategy import STEP_NAMES, Strategy, read_strategy, with_stand_ins
 from apps.engine.units import group_digits
 
-_TIMEFRAMES: Final = {"m": "minute", "h": "hour", "d": "day", "w": "week"}
+_TIMEFRAMES: Final = {"m": "minute", "h": "hour"}
+_DAYS: Final = {"1d": "daily", "1w": "weekly"}
 _SOURCES: Final = {
-    "close": "the close",
-    "open": "the open",
-    "high": "the high",
-    "low": "the low",
-    "volume": "the volume",
+    "close": "close",
+    "open": "open",
+    "high": "high",
+    "low": "low",
+    "volume": "volume",
     "hl2": "(high + low) / 2",
     "hlc3": "(high + low + close) / 3",
     "ohlc4": "(open + high + low + close) / 4",
@@ -94,14 +95,12 @@ _WEEKDAYS: Final = {
     "SAT": "Saturdays",
     "SUN": "Sundays",
 }
-_QUANTIFIERS: Final = {"AND": "every condition", "OR": "any condition"}
 _GROUPS: Final = {"AND": "all of", "OR": "any of"}
 _PRODUCTS: Final = {
-    "intraday": "The product is intraday: positions are squared off before the session ends.",
-    "delivery": "The product is delivery: shares are held over night.",
-    "carryforward": "The product is carryforward: positions are held over night.",
-    None: "No product is set: it is intraday on candles of less than a day, else delivery for"
-    " shares and carryforward for contracts.",
+    "intraday": "Intraday: positions are closed before the session ends.",
+    "delivery": "Delivery: shares are held overnight.",
+    "carryforward": "Carryforward: positions are held overnight.",
+    None: "Intraday below daily candles, else held overnight (default).",
 }
 _RANKING_ROWS: Final = {
     "candle": "At every candle",
@@ -109,21 +108,10 @@ _RANKING_ROWS: Final = {
     "month": "At the last session of each month",
 }
 _ON_RANK: Final = {
-    "hold": "A position stays open whatever its place in the ranking.",
-    "leave": "A ranked position is closed at its next open at a place beyond those kept, or"
-    " without one.",
+    "hold": "Keeps positions whatever their place in the ranking.",
+    "leave": "Exits at the next open at a place beyond those kept, or without one.",
 }
 _WORD_BREAK: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-
-
-StepPart: TypeAlias = (
-    BasicInfo
-    | PositionSizing
-    | EntryConditions
-    | ExitConditions
-    | RiskParameters
-    | ExecutionSettings
-)
 
 
 class Sentence(NamedTuple):
@@ -131,6 +119,7 @@ class Sentence(NamedTuple):
 
     field: str
     text: str
+    is_shown: bool = True  # in a summary; a comparison of versions has all sentences
 
 
 class StepSummary(NamedTuple):
@@ -139,6 +128,10 @@ class StepSummary(NamedTuple):
     step: str
     is_complete: bool
     sentences: tuple[Sentence, ...]
+
+    @property
+    def shown(self) -> tuple[Sentence, ...]:
+        return tuple(sentence for sentence in self.sentences if sentence.is_shown)
 
 
 class Change(NamedTuple):
@@ -156,7 +149,7 @@ def summarize(steps: Mapping[str, object]) -> tuple[StepSummary, ...]:
     return tuple(
         _without(step, problems)
         if step in replaced
-        else StepSummary(step, True, tuple(_sentences(step, getattr(strategy, step))))
+        else StepSummary(step, True, tuple(_sentences(step, strategy)))
         for step in STEP_NAMES
     )
 
@@ -189,75 +182,67 @@ def _by_field(summaries: Iterable[StepSummary]) -> dict[str, tuple[str, ...]]:
 def _without(step: str, problems: Iterable[FieldError]) -> StepSummary:
     """Return the missing parts of a step among all problems."""
     own = (problem.message for problem in problems if problem.field.partition(".")[0] == step)
-    lacks = tuple(Sentence(step, f"It is not complete: {message}") for message in own)
+    lacks = tuple(Sentence(step, f"Not complete: {message}") for message in own)
     return StepSummary(step, False, lacks)
 
 
-def _sentences(step: str, part: StepPart) -> Iterator[Sentence]:
+def _sentences(step: str, strategy: Strategy) -> Iterator[Sentence]:
     """Yield the sentences of a step, field by field."""
-    match part:
-        case BasicInfo():
-            pairs = _basics(part)
-        case EntryConditions():
-            pairs = _entries(part)
-        case ExitConditions():
-            pairs = _exits(part)
-        case RiskParameters():
-            pairs = _limits(part)
-        case ExecutionSettings():
-            pairs = _execution(part)
+    match step:
+        case "basicInfo":
+            sentences = _basics(strategy.basicInfo)
+        case "positionSizing":
+            sentences = _sizing(strategy.positionSizing)
+        case "entryConditions":
+            sentences = _entries(strategy.entryConditions)
+        case "exitConditions":
+            sentences = _exits(strategy)
+        case "riskParameters":
+            sentences = _limits(strategy.riskParameters)
         case _:
-            pairs = _sizing(part)
-    for field, text in pairs:
-        yield Sentence(f"{step}.{field}", text)
+            sentences = _execution(strategy.executionSettings)
+    for sentence in sentences:
+        yield sentence._replace(field=f"{step}.{sentence.field}")
 
 
 # Steps.
 
-Pairs = Iterator[tuple[str, str]]
-"""Fields of a step, and a sentence of each."""
 
-
-def _basics(basics: BasicInfo) -> Pairs:
+def _basics(basics: BasicInfo) -> Iterator[Sentence]:
     label = basics.strategyType.replace("_", " ")
-    yield "strategyType", f"Its label is {label}, which changes no trade."
-    length = _candles_of(basics.timeframe)
-    yield "timeframe", f"Conditions are read at the close of each candle of {length}."
-    order = " Where several signal at once, those listed first are entered first."
-    several = len(basics.symbols) > 1
-    yield "symbols", f"It trades {_listed(basics.symbols)}.{order if several else ''}"
+    yield Sentence("strategyType", f"Labelled {label}.", False)
+    yield Sentence("timeframe", f"Reads {_candles_of(basics.timeframe)} at their close.")
+    yield Sentence("symbols", f"Trades {_listed(basics.symbols)}.")
 
 
-def _sizing(sizing: PositionSizing) -> Pairs:
+def _sizing(sizing: PositionSizing) -> Iterator[Sentence]:
     match sizing:
         case RiskBased():
-            size = f"as large as loses {_percent(sizing.riskPercentage)} of equity at the stop loss"
+            size = f"Risks {_percent(sizing.riskPercentage)} of equity per entry"
         case FixedQuantity():
-            size = f"of {_number(sizing.quantity)} units, rounded down to whole lots"
+            size = f"Each entry is {_number(sizing.quantity)} units, in whole lots"
         case FixedAmount():
-            size = f"worth {_rupees(sizing.amount)}, rounded down to whole lots"
+            size = f"Each entry is worth {_rupees(sizing.amount)}, in whole lots"
         case PercentageOfEquity(percentage=float(percent)):
-            size = f"worth {_percent(percent)} of equity, rounded down to whole lots"
+            size = f"Each entry is worth {_percent(percent)} of equity, in whole lots"
         case PercentageOfEquity():
-            share = f"{_operand(sizing.percentage)} percent"
-            size = f"worth {share} of equity as read at the signal, at most all of it, rounded"
-            size += " down to whole lots"
+            size = f"Each entry is worth {_operand(sizing.percentage)} percent of equity as read at"
+            size += " the signal, at most all of it, in whole lots"
         case VolatilityBased():
             move = _average_ranges(sizing.atrMultiplier, sizing.atrPeriod)
             loss = _percent(sizing.riskPercentage)
-            size = f"as large as loses {loss} of equity when the price goes {move} against it"
-    yield "method", f"Each entry is {size}."
+            size = f"Each entry loses {loss} of equity if the price moves {move} against it"
+    yield Sentence("method", f"{size}.")
     most = sizing.pyramiding.maxEntries
     adds = sizing.pyramiding.distance
     if sizing.pyramiding.enabled and adds is not None:
         text = f"It adds each {_adds(adds)}, up to {most} entries; new signals add nothing."
     elif sizing.pyramiding.enabled:
-        text = f"A new signal in the direction held adds to the position, up to {most} entries."
+        text = f"Adds on each new signal in the same direction, up to {most} entries."
     else:
-        text = "Nothing is added to an open position"
-        text += "." if most == 2 else f"; the limit of {most} entries has no effect."
-        text += f" It would add each {_adds(adds)}." if adds is not None else ""
-    yield "pyramiding", text
+        text = f"Nothing is added to a position (up to {most} entries if it were"
+        text += f", each {_adds(adds)})." if adds is not None else ")."
+    yield Sentence("pyramiding", text, sizing.pyramiding.enabled)
 
 
 def _adds(adds: AddDistance) -> str:
@@ -271,176 +256,150 @@ def _adds(adds: AddDistance) -> str:
     return f"{distance} {'in its favour' if adds.direction == 'favour' else 'against it'}"
 
 
-def _entries(entry: EntryConditions) -> Pairs:
+def _entries(entry: EntryConditions) -> Iterator[Sentence]:
     sides = {
-        "long": "It opens long positions alone.",
-        "short": "It opens short positions alone.",
-        "both": "It opens long positions, and short ones on the mirror of what is written.",
+        "long": "Long only.",
+        "short": "Short only.",
+        "both": "Trades both ways: short signals mirror the long ones.",
     }
-    yield "positionType", sides[entry.positionType]
-    quantifier = _QUANTIFIERS[entry.logicalOperator]
-    yield "logicalOperator", f"An entry is signalled where {quantifier} below holds."
+    yield Sentence("positionType", sides[entry.positionType])
+    text = f"Enters when {_quantity(entry.logicalOperator)}."
+    yield Sentence("logicalOperator", text, len(entry.conditions) > 1)
     confirmed = entry.confirmationCandles
-    if confirmed > 1:
-        text = (
-            f"Each condition is confirmed by {confirmed} candles: a level or a movement holds on"
-            " each of them; a cross or a pattern came at the first, and a cross has held since."
-        )
-    else:
-        text = "No further candle has to confirm a condition"
-        text += " (confirmationCandles is 0)." if confirmed == 0 else "."
-    yield "confirmationCandles", text
+    text = (
+        f"Conditions are confirmed over {_counted(confirmed, 'candle')}: a cross or a pattern comes"
+        " at the first, and all else holds at each."
+    )
+    yield Sentence("confirmationCandles", text, confirmed > 1)
     for condition in entry.conditions:
-        yield "conditions", f"Entry condition: {_condition(condition)}."
+        yield Sentence("conditions", f"Entry: {_condition(condition)}.")
     if entry.rank is not None:
-        yield "rank", _ranking(entry.rank)
+        yield Sentence("rank", _ranking(entry.rank))
+
+
+def _quantity(operator: str) -> str:
+    return "all conditions hold" if operator == "AND" else "any condition holds"
 
 
 def _ranking(rank: Rank) -> str:
-    order = "lowest" if rank.order == "lowest" else "highest"
-    picked = "the first is" if rank.top == 1 else f"the first {rank.top} are"
+    places = "place 1" if rank.top == 1 else f"places 1 to {rank.top}"
     kept = rank.top if rank.keep is None else rank.keep
+    order = "lowest" if rank.order == "lowest" else "highest"
     return (
-        f"{_RANKING_ROWS[rank.every]} the symbols are ranked by {_operand(rank.by)}, the {order}"
-        f" first: {picked} entered where their conditions hold, in this order and not in that of"
-        f" the list, and places up to {kept} are kept."
+        f"{_RANKING_ROWS[rank.every]} symbols are ranked by {_operand(rank.by)}, {order}"
+        f" first: {places} enter in this order where their conditions hold, and places up to {kept}"
+        " are kept."
     )
 
 
-def _exits(exits: ExitConditions) -> Pairs:
-    quantifier = _QUANTIFIERS[exits.logicalOperator]
-    if exits.conditions:
-        text = f"A position is closed at its next open where {quantifier} below holds."
-        yield "logicalOperator", text
-    elif exits.logicalOperator == "OR":
-        yield "logicalOperator", "Any condition would close a position; there is none."
+def _exits(strategy: Strategy) -> Iterator[Sentence]:
+    exits = strategy.exitConditions
+    text = f"Exits at the next open when {_quantity(exits.logicalOperator)}."
+    yield Sentence("logicalOperator", text, len(exits.conditions) > 1)
     for condition in exits.conditions:
-        yield "conditions", f"Exit condition: {_condition(condition)}."
-    if not exits.conditions:
-        yield "conditions", "No condition closes a position."
-    yield "stopLoss", _stop(exits.stopLoss)
-    yield "takeProfit", _target(exits.takeProfit)
+        yield Sentence("conditions", f"Exit: {_condition(condition)}.")
+    yield Sentence("stopLoss", _stop(exits.stopLoss), exits.stopLoss is not None)
+    yield Sentence("takeProfit", _target(exits.takeProfit), exits.takeProfit is not None)
     for step in exits.steps or ():
-        yield "steps", _step(step)
-    yield "trailingStop", _trail(exits.trailingStop)
+        yield Sentence("steps", _step(step))
+    trail = exits.trailingStop
+    yield Sentence("trailingStop", _trail(trail), trail is not None and trail.enabled)
     if exits.squareOffTime is None:
-        text = (
-            "No square-off time is set: an intraday product is squared off 15 minutes before the"
-            " session's close."
-        )
+        yield Sentence("squareOffTime", "No square-off time.", False)
     else:
-        text = (
-            f"Positions are squared off at the first bar from {exits.squareOffTime} on, exchange"
-            " time, and none is opened after it on that day."
-        )
-    yield "squareOffTime", text
+        text = f"Squares off at {exits.squareOffTime}. No new entries after that."
+        yield Sentence("squareOffTime", text)
     held = exits.maxHoldingCandles
     if held is None:
-        yield "maxHoldingCandles", "There is no limit to how long a position is held."
+        yield Sentence("maxHoldingCandles", "No longest holding.", False)
     else:
-        text = f"A position is closed at the open after {_number(held)} candles, its first counted."
-        yield "maxHoldingCandles", text
-    opposite = {
-        True: "A signal of the other side closes a position.",
-        False: "A signal of the other side closes no position.",
-        None: "A signal of the other side closes a position where both sides are traded, as"
-        " nothing else is set.",
+        text = f"Exits at the open after {_counted(held, 'candle')}, its first included."
+        yield Sentence("maxHoldingCandles", text)
+    opposite = exits.exitOnOppositeSignal
+    texts = {
+        True: "Closes on an opposite signal.",
+        False: "Keeps its position on an opposite signal.",
+        None: "Reverses on an opposite signal (default).",
     }
-    yield "exitOnOppositeSignal", opposite[exits.exitOnOppositeSignal]
+    both_ways = strategy.entryConditions.positionType == "both"
+    yield Sentence("exitOnOppositeSignal", texts[opposite], both_ways or opposite is not None)
     if exits.onRank is not None:
-        yield "onRank", _ON_RANK[exits.onRank]
+        yield Sentence("onRank", _ON_RANK[exits.onRank])
 
 
-def _limits(risk: RiskParameters) -> Pairs:
-    largest = _rupees(risk.maxPositionSize)
-    yield "maxPositionSize", f"A position is worth {largest} at most, in whole lots."
-    text = (
-        f"After a loss of {_rupees(risk.maxDailyLoss)} in a day all positions are closed, and none"
-        " is opened before the next session."
-    )
-    yield "maxDailyLoss", text
+def _limits(risk: RiskParameters) -> Iterator[Sentence]:
+    yield Sentence("maxPositionSize", f"At most {_rupees(risk.maxPositionSize)} per position.")
+    most = _counted(risk.maxOpenPositions, "open position")
+    yield Sentence("maxOpenPositions", f"At most {most}.")
+    text = f"Closes all and stops for the day after a loss of {_rupees(risk.maxDailyLoss)}."
+    yield Sentence("maxDailyLoss", text)
     if risk.maxDailyProfit is not None:
-        text = (
-            f"After a profit of {_rupees(risk.maxDailyProfit)} in a day all positions are closed,"
-            " and none is opened before the next session."
-        )
-        yield "maxDailyProfit", text
-    most = risk.maxOpenPositions
-    positions = "1 position is" if most == 1 else f"{most} positions are"
-    yield "maxOpenPositions", f"At most {positions} open at the same time."
+        profit = _rupees(risk.maxDailyProfit)
+        text = f"Closes all and stops for the day after a profit of {profit}."
+        yield Sentence("maxDailyProfit", text)
     if risk.maxEntriesPerDay is not None:
-        opened = _counted(risk.maxEntriesPerDay, "position")
-        yield "maxEntriesPerDay", f"It opens at most {opened} a day."
+        opened = _counted(risk.maxEntriesPerDay, "new position")
+        yield Sentence("maxEntriesPerDay", f"At most {opened} a day.")
     if risk.maxEntriesPerSymbol is not None:
-        opened = _counted(risk.maxEntriesPerSymbol, "position")
-        yield "maxEntriesPerSymbol", f"It opens at most {opened} a day in a symbol."
+        opened = _counted(risk.maxEntriesPerSymbol, "new position")
+        yield Sentence("maxEntriesPerSymbol", f"At most {opened} a day in a symbol.")
     if risk.cooldown is not None:
         candles = _counted(risk.cooldown.candles, "candle")
         exits = "an exit with a loss" if risk.cooldown.after == "loss" else "an exit"
         text = f"After {exits} nothing enters the symbol in that candle and the next {candles}."
-        yield "cooldown", text
-    if risk.stopLoss is None:
-        text = "The risk limits have no stop loss of their own."
-    else:
-        text = (
-            f"The risk limits have a stop loss {_percent(risk.stopLoss)} from the entry; where the"
-            " exit conditions have one too, the tighter holds."
-        )
-    yield "stopLoss", text
-    if risk.takeProfit is None:
-        text = "The risk limits have no target of their own."
-    else:
-        text = (
-            f"The risk limits have a target {_percent(risk.takeProfit)} from the entry, for where"
-            " the exit conditions have none."
-        )
-    yield "takeProfit", text
-    if risk.riskRewardRatio is None:
-        text = "No least reward for the risk is asked for."
-    else:
-        ratio = _number(risk.riskRewardRatio)
-        text = f"A reward of less than {ratio} times the risk is warned of."
-    yield "riskRewardRatio", text
+        yield Sentence("cooldown", text)
+    text = "No stop loss among the limits."
+    if risk.stopLoss is not None:
+        text = f"Stop loss {_percent(risk.stopLoss)} from the entry; a tighter one of the exits"
+        text += " comes first."
+    yield Sentence("stopLoss", text, risk.stopLoss is not None)
+    text = "No target among the limits."
+    if risk.takeProfit is not None:
+        text = f"Target {_percent(risk.takeProfit)} from the entry, if the exits have none."
+    yield Sentence("takeProfit", text, risk.takeProfit is not None)
+    text = "No least reward."
+    if risk.riskRewardRatio is not None:
+        text = f"Warns of a reward below {_number(risk.riskRewardRatio)} x the risk."
+    yield Sentence("riskRewardRatio", text, risk.riskRewardRatio is not None)
 
 
-def _execution(settings: ExecutionSettings) -> Pairs:
-    account = {"paper": "on the paper account", "live": "with a broker"}
-    yield "mode", f"It trades {account[settings.mode]}."
-    text = f"Its main exchange is {settings.exchange}; a symbol trades on the one that it names."
-    yield "exchange", text
+def _execution(settings: ExecutionSettings) -> Iterator[Sentence]:
+    account = {"paper": "Trades on paper.", "live": "Trades with a broker."}
+    yield Sentence("mode", account[settings.mode], settings.mode == "live")
+    yield Sentence("exchange", f"Main exchange: {settings.exchange}.", False)
     offset = _percent(settings.limitOffset)
     orders = {
-        "market": "Entries are market orders, filled at the next open.",
-        "limit": f"Entries are limit orders, {offset} below the signal's close (above it for"
-        " shorts), which wait during the next candle alone.",
-        "stop": f"Entries are stop orders, {offset} above the signal's close (below it for"
-        " shorts), which wait during the next candle alone.",
+        "market": "Market orders at the next open.",
+        "limit": f"Limit orders {offset} below the signal's close (above for shorts), for one"
+        " candle.",
+        "stop": f"Stop orders {offset} above the signal's close (below for shorts), for one"
+        " candle.",
     }
     text = orders[settings.orderType]
     if settings.orderType == "market" and settings.limitOffset:
-        text += f" The offset of {offset} has no effect on them."
-    yield "orderType", text
+        text += f" The offset of {offset} has no effect."
+    yield Sentence("orderType", text, settings.orderType != "market")
     broker = settings.broker
-    yield "broker", "No broker is named." if broker is None else f"The broker is {broker}."
-    slippage = _percent(settings.slippage)
-    yield "slippage", f"Market and stop fills are {slippage} worse than their prices."
+    text = "No broker is named." if broker is None else f"Broker: {broker}."
+    yield Sentence("broker", text, broker is not None)
+    slippage = f"Slippage {_percent(settings.slippage)} on market and stop fills."
+    yield Sentence("slippage", slippage, settings.slippage > 0)
     share = settings.maxVolumeShare
     if share is not None:
-        text = (
-            f"An entry takes at most {_percent(share)} of the volume of the candle that fills it."
-        )
-        yield "maxVolumeShare", text
-    yield "productType", _PRODUCTS[settings.productType]
-    yield "initialCapital", f"It begins with {_rupees(settings.initialCapital)}."
+        text = f"An entry takes at most {_percent(share)} of its candle's volume."
+        yield Sentence("maxVolumeShare", text)
+    yield Sentence("productType", _PRODUCTS[settings.productType])
+    yield Sentence("initialCapital", f"Starts with {_rupees(settings.initialCapital)}.")
     charges = {
-        "none": "No charges are deducted.",
-        "standard": "Charges are deducted by the schedule of each symbol's segment.",
-        None: "Charges are deducted by the schedule of each symbol's segment, as nothing else is"
-        " set.",
+        "none": "No charges.",
+        "standard": "Brokerage and taxes included, as each segment charges them.",
+        None: "Brokerage and taxes included.",
     }
-    yield "charges", charges[settings.charges]
-    counts = "count" if settings.includeOutOfSession else "do not count"
-    yield "includeOutOfSession", f"Bars outside of sessions {counts} for indicators and fills."
+    yield Sentence("charges", charges[settings.charges])
+    hours = "Candles outside market hours count too."
+    if not settings.includeOutOfSession:
+        hours = "Regular market hours only."
+    yield Sentence("includeOutOfSession", hours, settings.includeOutOfSession)
 
 
 # Exits.
@@ -449,7 +408,7 @@ def _execution(settings: ExecutionSettings) -> Pairs:
 def _stop(stop: StopLoss | None) -> str:
     match stop:
         case None:
-            return "The exit conditions have no stop loss."
+            return "No stop loss."
         case LevelStop():
             return f"The stop rests at {_at_level(stop.price, stop.buffer)}, as read at the signal."
         case PercentageStop():
@@ -458,24 +417,24 @@ def _stop(stop: StopLoss | None) -> str:
             distance = _rupees(stop.points)
         case AtrStop():
             distance = _average_ranges(stop.atrMultiplier, stop.atrPeriod)
-    return f"A stop loss stands {distance} from the average entry price."
+    return f"Stop loss {distance} from the average entry."
 
 
 def _target(target: TakeProfit | None) -> str:
     match target:
         case None:
-            return "The exit conditions have no target."
+            return "No target."
         case LevelTarget():
             return f"The target rests at {_at_level(target.price, None)}, as read at the signal."
         case RiskRewardTarget():
-            return f"The target is {_number(target.ratio)} times as far as the stop loss."
+            return f"Target at {_number(target.ratio)} x the risk."
         case PercentageTarget():
             distance = _percent(target.percentage)
         case PointsTarget():
             distance = _rupees(target.points)
         case AtrTarget():
             distance = _average_ranges(target.atrMultiplier, target.atrPeriod)
-    return f"The target stands {distance} from the average entry price."
+    return f"Target {distance} from the average entry."
 
 
 def _at_level(price: Operand, buffer: float | None) -> str:
@@ -492,20 +451,20 @@ def _level_trail(trail: LevelTrail) -> str:
     begins = ""
     if trail.activationThreshold:
         past = _percent(trail.activationThreshold)
-        begins = f" It does once the best price is {past} past the average entry."
+        begins = f" It begins at a gain of {past}."
     if trail.enabled:
         return f"The stop follows {level}, read at every close.{begins}"
-    return f"The trailing stop is switched off; it would follow {level}.{begins}"
+    return f"Trailing stop off; it would follow {level}.{begins}"
 
 
 def _step(step: Step) -> str:
     match step.at:
         case RiskRewardTarget():
-            level = f"{_number(step.at.ratio)} times the risk"
+            level = f"{_number(step.at.ratio)} x the risk"
         case PercentageTarget():
-            level = f"{_percent(step.at.percentage)} from the average entry price"
+            level = f"{_percent(step.at.percentage)} from the average entry"
         case PointsTarget():
-            level = f"{_rupees(step.at.points)} from the average entry price"
+            level = f"{_rupees(step.at.points)} from the average entry"
     moves = ", and the stop goes to the entry" if step.moveStop else ""
     return f"At {level} {_percent(step.close)} of the position is closed{moves}."
 
@@ -514,7 +473,7 @@ def _trail(trail: TrailingStop | None) -> str:
     distance: str | None
     match trail:
         case None:
-            return "There is no trailing stop."
+            return "No trailing stop."
         case LevelTrail():
             return _level_trail(trail)
         case PercentageTrail():
@@ -524,13 +483,13 @@ def _trail(trail: TrailingStop | None) -> str:
             distance, unit = None if trail.points is None else _rupees(trail.points), "rupees"
         case AtrTrail():
             distance, unit = _average_ranges(trail.atrMultiplier, trail.atrPeriod), "ranges"
-    begins = "from the entry on"
+    begins = ""
     if trail.activationThreshold:
-        begins = f"once that is {_percent(trail.activationThreshold)} past the average entry"
+        begins = f", from a gain of {_percent(trail.activationThreshold)} on"
     if trail.enabled:
-        return f"A trailing stop follows the best price {distance} behind, {begins}."
-    behind = f"{distance} behind" if distance else f"at a distance in {unit} that is not set"
-    return f"The trailing stop is switched off; it would follow the best price {behind}, {begins}."
+        return f"Trailing stop {distance} behind the best price{begins}."
+    behind = f"{distance} behind" if distance else f"a distance in {unit}, not set, behind"
+    return f"Trailing stop off; it would be {behind} the best price{begins}."
 
 
 # Conditions.
@@ -546,12 +505,12 @@ def _condition(condition: Condition) -> str:
             text = f"{_operand(condition.indicator)} {_comparison(condition)}"
         case CandlePattern():
             name = PATTERNS[condition.pattern].description
-            direction = condition.direction or "in either direction"
-            text = f"the candle pattern {name} ({condition.pattern}) ends, {direction}"
+            direction = condition.direction or "bullish or bearish"
+            text = f"{direction} {name} pattern ({condition.pattern})"
             if condition.timeframe is not None:
-                text += f", on candles of {_candles_of(condition.timeframe)}"
+                text += f" on {_candles_of(condition.timeframe)}"
             if condition.offset:
-                text += f", {_counted(condition.offset, 'candle')} before"
+                text += f" {_counted(condition.offset, 'candle')} ago"
         case TimeWindow():
             text = _window(condition)
         case _:
@@ -562,19 +521,19 @@ def _condition(condition: Condition) -> str:
         case None:
             return text
         case "both":
-            return f"for both sides as written, {text}"
-    return f"for {condition.side} positions alone, {text}"
+            return f"{text} (as written for both sides)"
+    return f"{text} (for {condition.side} positions only)"
 
 
 def _window(window: TimeWindow) -> str:
     parts = []
     if window.from_ is not None:
-        parts.append(f"from {window.from_} until before {window.to}, exchange time")
+        parts.append(f"from {window.from_} to before {window.to}")
     if window.weekdays is not None:
         parts.append(f"on {_listed([_WEEKDAYS[day] for day in window.weekdays])}")
     if window.sessionOfMonth is not None:
         parts.append(f"on the {_sessions(*window.sessionOfMonth)} of the month")
-    return f"the candle starts {', '.join(parts)}"
+    return f"candle starts {', '.join(parts)}"
 
 
 def _sessions(low: int, high: int) -> str:
@@ -603,13 +562,11 @@ def _comparison(condition: IndicatorValue) -> str:
         return f"{_OPERATORS[condition.operator]} {_number(condition.value)}"
     verb = "rises" if condition.operator == "rising" else "falls"
     count = condition.candles or 1
-    return f"{verb} from the candle before" if count == 1 else f"{verb} over {count} candles"
+    return verb if count == 1 else f"{verb} {count} candles in a row"
 
 
 def _operand(operand: NumberOrOperand) -> str:
-    """Describe an operand, such as "the EMA of the close (period 20) on candles of 1 hour, 2
-    candles before".
-    """
+    """Describe an operand, such as "EMA (20) of the high on 1-hour candles 2 candles ago"."""
     match operand:
         case Calc():
             return _calculation(operand)
@@ -620,18 +577,31 @@ def _operand(operand: NumberOrOperand) -> str:
         text = _source(operand)
     else:
         output = "" if operand.output == "value" else f" {operand.output}"
-        source = f" of {_source(operand)}" if row.has_source else ""
-        written = [p.name for p in row.parameters if getattr(operand, p.name) is not None]
-        values = [f"{_words(name)} {_named(operand, name)}" for name in written]
-        settings = f" ({', '.join(values)})" if values else ""
-        text = f"the {row.type}{output}{source}{settings}"
+        text = f"{_type_name(row.type)}{output}{_settings(operand)}"
+        if row.has_source and operand.source != SOURCES[0]:
+            text += f" of {_source(operand)}"
     if operand.on is not None:
         text += f" of {operand.on}"
     if operand.timeframe is not None:
-        text += f" on candles of {_candles_of(operand.timeframe)}"
+        text += f" on {_candles_of(operand.timeframe)}"
     if operand.offset:
-        text += f", {_counted(operand.offset, 'candle')} before,"
+        text += f" {_counted(operand.offset, 'candle')} ago"
     return text
+
+
+def _type_name(code: str) -> str:
+    """Return the name of an indicator: "opening range" for OPENING_RANGE, but RSI for RSI."""
+    return code.replace("_", " ").lower() if "_" in code else code
+
+
+def _settings(operand: IndicatorOperand) -> str:
+    parameters = CATALOGUE[operand.type].parameters
+    written = [p.name for p in parameters if getattr(operand, p.name) is not None]
+    if len(parameters) == 1:
+        values = [_named(operand, name) for name in written]
+    else:
+        values = [f"{_words(name)} {_named(operand, name)}" for name in written]
+    return f" ({', '.join(values)})" if values else ""
 
 
 def _source(operand: IndicatorOperand) -> str:
@@ -674,11 +644,14 @@ def _rupees(amount: float) -> str:
 
 
 def _average_ranges(multiplier: float, period: int) -> str:
-    return f"{_number(multiplier)} average true ranges of {period} candles"
+    return f"{_number(multiplier)} average true ranges ({period})"
 
 
 def _candles_of(timeframe: str) -> str:
-    return _counted(int(timeframe[:-1]), _TIMEFRAMES[timeframe[-1]])
+    """Return "5-minute candles" for 5m."""
+    if timeframe in _DAYS:
+        return f"{_DAYS[timeframe]} candles"
+    return f"{timeframe[:-1]}-{_TIMEFRAMES[timeframe[-1]]} candles"
 
 
 def _counted(count: int, noun: str) -> str:
