@@ -57,7 +57,7 @@ def test_two_stand_side_by_side(api: Api, alice: User, pair: tuple[Backtest, Bac
         assert metrics[name] == {"first": first, "second": second, "difference": difference}
     [change] = body["changes"]
     assert change["field"] == "exitConditions.stopLoss"
-    assert change["after"] == ["A stop loss stands 3 % from the average entry price."]
+    assert change["after"] == ["Stop loss 3 % from the average entry."]
 
 
 def test_a_sentence_compares_both_results(

@@ -90,27 +90,27 @@ def name_in_explanations(**indicator: Any) -> str:
 @pytest.mark.parametrize(
     ("indicator", "words", "name"),
     [
-        ({"type": "VWAP"}, "the VWAP", "VWAP"),
-        ({"type": "VWAP", "anchor": "week"}, "the VWAP (anchor week)", "VWAP(week)"),
+        ({"type": "VWAP"}, "VWAP", "VWAP"),
+        ({"type": "VWAP", "anchor": "week"}, "VWAP (anchor week)", "VWAP(week)"),
         (
             {"type": "VWAP", "output": "upper", "anchor": "session", "multiplier": 2},
-            "the VWAP upper (anchor session, multiplier 2)",
+            "VWAP upper (anchor session, multiplier 2)",
             "VWAP(2).upper",
         ),
         (
             {"type": "PIVOT_POINTS", "output": "r4", "method": "camarilla"},
-            "the PIVOT_POINTS r4 (method camarilla)",
+            "pivot points r4 (camarilla)",
             "PIVOT_POINTS(camarilla).r4",
         ),
         (
             {"type": "BBANDS", "output": "percentB"},
-            "the BBANDS percentB of the close (period 20, multiplier 2, ma type SMA)",
+            "BBANDS percentB (period 20, multiplier 2, ma type SMA)",
             "BBANDS(20, 2, SMA).percentB",
         ),
-        ({"type": "PREVIOUS_WEEK"}, "the PREVIOUS_WEEK close", "PREVIOUS_WEEK.close"),
+        ({"type": "PREVIOUS_WEEK"}, "previous week close", "PREVIOUS_WEEK.close"),
         (
             {"type": "ALMA", "source": "hl2"},
-            "the ALMA of (high + low) / 2 (period 9, peak offset 0.85, sigma 6)",
+            "ALMA (period 9, peak offset 0.85, sigma 6) of (high + low) / 2",
             "ALMA(9, 0.85, 6) of hl2",
         ),
     ],
@@ -118,5 +118,5 @@ def name_in_explanations(**indicator: Any) -> str:
 def test_an_absent_parameter_is_not_in_words(
     indicator: dict[str, Any], words: str, name: str
 ) -> None:
-    assert words_of(**indicator) == f"Entry condition: the close is above {words}."
+    assert words_of(**indicator) == f"Entry: close is above {words}."
     assert name_in_explanations(**indicator) == name
