@@ -38,7 +38,7 @@ urlpatterns = [
     path("backtests/<str:backtest_id>/evidence", backtests.evidence_page),
     path("backtests/<str:backtest_id>/trades.csv", backtests.download_trades),
     path("backtests/<str:backtest_id>/explain", explanations.explain_backtest_page),
-    path("backtests/<str:backtest_id>/do/<str:action>", backtests.end_backtest_page),
+    path("backtests/<str:backtest_id>/do/<str:action>", backtests.backtest_action_page),
     path("live", live.live_page),
     path("live/<str:algorithm_id>", live.run_page),
     path("live/<str:algorithm_id>/chart", live.chart_page),

@@ -7,6 +7,7 @@ from apps.backtests.analysis.comparison.services import compare_backtests
 from apps.backtests.analysis.evidence.services import dated_evidence, fetch_evidence
 from apps.backtests.analysis.explanation.serializers import ExplanationSerializer
 from apps.backtests.analysis.explanation.services import EXPLAINABLE_KINDS, explain_backtest
+from apps.backtests.analysis.report.charts import curves_drawing
 from apps.backtests.analysis.report.formats import (
     NO_VALUE,
     format_duration,
@@ -15,14 +16,25 @@ from apps.backtests.analysis.report.formats import (
     format_rupees,
     humanize,
 )
-from apps.backtests.analysis.report.services import read_result_page
+from apps.backtests.analysis.report.services import (
+    links_of,
+    read_result_page,
+    recall_link,
+    share_report,
+    sign_link,
+)
+from apps.backtests.analysis.reproduction.services import read_reproduction, reproduce
+from apps.backtests.analysis.what_if.serializers import WhatIfSerializer
+from apps.backtests.analysis.what_if.services import simulate_changes
 
 __all__ = [
     "EXPLAINABLE_KINDS",
     "NO_VALUE",
     "BacktestComparisonSerializer",
     "ExplanationSerializer",
+    "WhatIfSerializer",
     "compare_backtests",
+    "curves_drawing",
     "dated_evidence",
     "explain_backtest",
     "fetch_evidence",
@@ -31,5 +43,12 @@ __all__ = [
     "format_number",
     "format_rupees",
     "humanize",
+    "links_of",
+    "read_reproduction",
     "read_result_page",
+    "recall_link",
+    "reproduce",
+    "share_report",
+    "sign_link",
+    "simulate_changes",
 ]

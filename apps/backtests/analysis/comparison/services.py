@@ -8,7 +8,7 @@ from apps.accounts.models import User
 from apps.backtests.models import Backtest
 from apps.backtests.running import results
 from apps.engine.language import Change, step_changes, summarize
-from apps.engine.results import METRICS, PairedReturns
+from apps.engine.results import METRICS, Array, PairedReturns
 
 IdPair = tuple[str, str]
 
@@ -29,11 +29,12 @@ class MetricPair(NamedTuple):
 class BacktestComparison:
     """Two completed backtests of one user, in the order of the request.
 
-    `returns` is None if they have too few common days. `verdict` is a sentence about them, and
-    `not_examined` lists the omitted comparisons.
+    `curves` are their CURVE records. `returns` is None if they have too few common days. `verdict`
+    is a sentence about them, and `not_examined` lists the omitted comparisons.
     """
 
     backtests: tuple[Backtest, Backtest]
+    curves: tuple[Array, Array]
     metrics: tuple[MetricPair, ...]
     changes: tuple[Change, ...]
     returns: PairedReturns | None
@@ -49,6 +50,7 @@ def compare_backtests(*, owner: User, ids: IdPair) -> BacktestComparison:
     returns = PairedReturns.of(curves, capitals, seed=second.seed)
     return BacktestComparison(
         backtests=(first, second),
+        curves=curves,
         metrics=paired_metrics(first, second.performance or {}),
         changes=step_changes(summarize(first.configuration), summarize(second.configuration)),
         returns=returns,

@@ -104,10 +104,40 @@ def equity_drawing(curve: Array, benchmark: Floats | None, *, capital: float) ->
         x = first * WIDTH / len(points)
         title = f"{format_time(times[first], '%d %b %Y')}: {', '.join(values)}"
         drawing.add("strip", box(x, 0, min(width, WIDTH - x), drawing.height), title)
-    form = "%b %Y" if times[-1] - times[0] > 300 * DAY else "%d %b"
-    for number in np.linspace(0, len(points) - 1, min(_DATES, len(points))).astype(int).tolist():
-        drawing.name_column(across(number), format_time(times[number], form))
+    named = np.linspace(0, len(points) - 1, min(_DATES, len(points))).astype(int).tolist()
+    _name_dates(drawing, [(across(number), times[number]) for number in named])
     return drawing
+
+
+def curves_drawing(curves: Sequence[tuple[Array, float]]) -> Drawing | None:
+    """Draw curves over each other, each in percent of its capital, by time; None without any."""
+    rows = []
+    for curve, capital in curves:
+        worth = [float(point["equity"]) for point in curve_points(curve, MAX_POINTS)]
+        returns = [(value / capital - 1) * 100 for value in worth]
+        rows.append(list(zip(curve_times(curve).tolist(), returns, strict=True)))
+    times = sorted(time for row in rows for time, _ in row)
+    if not times:
+        return None
+    drawing = Drawing("Equity of the backtests, in percent of their capital")
+    across = Scale(times[0], max(times[-1], times[0] + 1), 0, WIDTH)
+    up = vertical_scale([value for row in rows for _, value in row], zero=True)
+    frame(drawing, up, lambda value: f"{format_number(value, 1)}%")
+    for number, row in enumerate(rows, 1):
+        if row:
+            path = line([(across(time), up(value)) for time, value in row])
+            drawing.add(f"line curve{number}", path)
+    _name_dates(
+        drawing, [(across(time), time) for time in np.linspace(times[0], times[-1], _DATES)]
+    )
+    return drawing
+
+
+def _name_dates(drawing: Drawing, dates: Sequence[tuple[float, float]]) -> None:
+    """Name days, or months over a long time, below the area."""
+    form = "%b %Y" if dates[-1][1] - dates[0][1] > 300 * DAY else "%d %b"
+    for x, time in dates:
+        drawing.name_column(x, format_time(int(time), form))
 
 
 class DrawnSymbol(NamedTuple):

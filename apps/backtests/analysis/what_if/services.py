@@ -64,7 +64,7 @@ class WhatIf(NamedTuple):
     stored: Backtest | None
 
 
-def what_if(
+def simulate_changes(
     *, owner: User, backtest_id: str, changed: StepChanges, store: bool, now: datetime
 ) -> WhatIf:
     """Simulate the user's completed backtest with some fields of its steps changed, and record the

@@ -46,7 +46,7 @@ class WhatIfViewSet(OwnedViewSet):
         """
         changed: dict[str, Any] = self.read(WhatIfRequestSerializer)
         store = changed.pop("store")
-        result = services.what_if(
+        result = services.simulate_changes(
             owner=self.owner, backtest_id=backtest_id, changed=changed, store=store, now=self.now
         )
         return Response(WhatIfSerializer.render(result))
