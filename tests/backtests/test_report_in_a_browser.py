@@ -22,7 +22,8 @@ from tests.market.bars import store_candles
 SCREENS = [(1366, 900, False), (1366, 900, True), (390, 844, False), (390, 844, True)]
 # Resolves when the charts and the list, drawn last, are complete.
 DRAWN = """new Promise((resolve) => {
-  const isDrawn = () => document.querySelector("#trade-list tbody button") && document.querySelector("#chart canvas");
+  const isDrawn = () =>
+    document.querySelector("#trade-list tbody button") && document.querySelector("#chart canvas");
   const look = () => isDrawn() ? setTimeout(resolve, 100) : setTimeout(look, 20);
   look();
 })"""

@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
+from django.views.decorators.gzip import gzip_page
 
 from apps.accounts.models import User
 from apps.algorithms.serializers import CHANGEABLE
@@ -71,6 +72,7 @@ def backtests_page(request: HttpRequest, user: User) -> HttpResponse:
     return show(request, "backtests", context)
 
 
+@gzip_page
 @console_page()
 def backtest_page(request: HttpRequest, user: User, backtest_id: str) -> HttpResponse:
     """Show the progress while it runs, then the result; htmx requests only the progress."""

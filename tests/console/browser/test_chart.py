@@ -4,7 +4,7 @@ import re
 from datetime import datetime
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.console.browser.trader import Trader, complaints_of
 
@@ -26,17 +26,17 @@ def click_a_candle(page: Page) -> None:
     page.mouse.click(box["x"] + box["width"] * 0.45, box["y"] + box["height"] / 2)
 
 
+def note_of(page: Page) -> Locator:
+    """Return the sentence below the candles, with the mouse elsewhere."""
+    page.mouse.move(0, 0)
+    return page.locator("#chart-note")
+
+
 @pytest.mark.parametrize("name", ["backtest", "run"])
 def test_a_click_explains_a_candle(chart: Page, trader: Trader, name: str) -> None:
     complaints = complaints_of(chart)
     chart.goto(trader.pages[name])
-    note = chart.locator("#chart-note")
-    expect(note).to_contain_text(re.compile("[0-9]+ candles of"))
-    if "look closer" in note.inner_text():
-        click_a_candle(chart)
-        expect(note).to_contain_text("to have it explained")
-        expect(chart.get_by_role("button", name="The whole range")).to_be_visible()
-        chart.wait_for_timeout(600)  # or the next click is the second of a double click
+    expect(note_of(chart)).to_contain_text("Click a candle to explain it.")
     with chart.expect_response(re.compile("/explain")) as answer:
         click_a_candle(chart)
     explained_at = chart.locator("#explained-at").input_value()
@@ -50,38 +50,49 @@ def test_a_click_explains_a_candle(chart: Page, trader: Trader, name: str) -> No
     assert complaints == []
 
 
-def test_a_trade_is_shown_on_the_chart(chart: Page, trader: Trader) -> None:
+def test_a_click_on_a_longer_candle_zooms_in(chart: Page, trader: Trader) -> None:
     chart.goto(trader.pages["backtest"])
-    expect(chart.locator("#chart-note")).to_contain_text("look closer")
-    chart.get_by_role("link", name="Show the trade of").first.click()
-    note = chart.locator("#chart-note")
-    expect(note).to_contain_text("candles of 5m")
-    chart.get_by_role("button", name="The whole range").click()
-    expect(note).to_contain_text("look closer")
+    note = note_of(chart)
+    expect(note).to_contain_text("Trade ")
+    chart.get_by_role("button", name="Whole range").click()
+    expect(note).to_contain_text("Drawn as")
+    expect(note).to_contain_text("Click a candle to zoom in.")
+    click_a_candle(chart)
+    expect(note_of(chart)).to_contain_text("Click a candle to explain it.")
 
 
-# Keeps the markers set on the chart.
-KEEP_MARKERS = """Object.defineProperty(window, 'LightweightCharts', {
-    get: () => window.charts,
-    set: (library) => {
-        window.charts = {...library, createSeriesMarkers: (...options) => {
-            const markers = library.createSeriesMarkers(...options);
-            return {setMarkers: (all) => { window.marked = all; markers.setMarkers(all); }};
-        }};
-    },
-})"""
-
-
-def test_the_markers_stand_on_the_candles_of_their_fills(chart: Page, trader: Trader) -> None:
+def test_trades_are_shown_at_a_readable_zoom(chart: Page, trader: Trader) -> None:
     chart.add_init_script(KEEP_MARKERS)
     chart.goto(trader.pages["backtest"])
-    expect(chart.locator("#chart-note")).to_contain_text("look closer")
+    expect(note_of(chart)).to_contain_text("Trade ")
     with chart.expect_response(re.compile("/chart[?].*from=")) as answer:
-        chart.get_by_role("link", name="Show the trade of").first.click()
-    expect(chart.locator("#chart-note")).to_contain_text("candles of 5m")
+        chart.get_by_title("Show it on the chart").nth(2).press("Enter")
+    expect(note_of(chart)).to_contain_text("Trade 3:")
+    expect(chart.locator("#candles")).to_be_in_viewport()
     fills = answer.value.json()["fills"]
-    assert fills
     starts = {candle[0] for candle in answer.value.json()["candles"]}
     assert all(fill["time"] in starts for fill in fills)
     drawn = [marker["time"] - INDIA for marker in chart.evaluate("window.marked")]
-    assert drawn == [datetime.fromisoformat(fill["time"]).timestamp() for fill in fills]
+    assert drawn == [datetime.fromisoformat(fill["time"]).timestamp() for fill in fills] != []
+    low, high = chart.evaluate("[window.visible.from, window.visible.to]")
+    assert 80 <= high - low <= 200  # candles
+
+
+# Keeps the markers set on the chart, and the candles in sight.
+KEEP_MARKERS = """Object.defineProperty(window, 'LightweightCharts', {
+    get: () => window.charts,
+    set: (library) => {
+        window.charts = {...library,
+            createSeriesMarkers: (...options) => {
+                const markers = library.createSeriesMarkers(...options);
+                return {setMarkers: (all) => { window.marked = all; markers.setMarkers(all); }};
+            },
+            createChart: (...options) => {
+                const chart = library.createChart(...options);
+                const scale = chart.timeScale();
+                scale.subscribeVisibleLogicalRangeChange((range) => { window.visible = range; });
+                return chart;
+            },
+        };
+    },
+})"""

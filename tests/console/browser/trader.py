@@ -86,7 +86,7 @@ def run_backtest(page: Page) -> str:
     page.get_by_role("link", name="Backtest", exact=True).click()
     page.get_by_role("button", name="Run the backtest").click()
     page.wait_for_url("**/app/backtests/*")
-    expect(page.locator(".status.completed")).to_be_visible(timeout=60_000)
+    expect(page.get_by_role("region", name="Key metrics")).to_be_visible(timeout=60_000)
     return id_in_address(page)
 
 

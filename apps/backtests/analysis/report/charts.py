@@ -42,8 +42,8 @@ Floats = NDArray[np.float64]
 Columns = dict[str, Any]
 
 # Points of the equity curve, and strips of it with their values.
-MAX_POINTS: Final = 480
-_STRIPS: Final = 96
+MAX_POINTS: Final = 400
+_STRIPS: Final = 80
 # Names of dates below it.
 _DATES: Final = 5
 # Limits for one symbol, and for one page, shared by its symbols.
