@@ -90,7 +90,7 @@ def test_a_repeated_request_with_its_key_is_simulated_and_stored_once(
     client, backtests = api(alice), Backtest.objects.count()
     headers = {"Idempotency-Key": "k"}
     first = client.post(path_of(original), WIDER | {"store": store}, headers=headers)
-    monkeypatch.setattr(services, "what_if", pytest.fail)
+    monkeypatch.setattr(services, "simulate_changes", pytest.fail)
     again = client.post(path_of(original), WIDER | {"store": store}, headers=headers)
     assert (first.status_code, again["Idempotent-Replayed"]) == (200, "true")
     assert first.content == again.content

@@ -12,6 +12,7 @@ from apps.backtests.analysis.report.charts import DrawnSymbol
 from apps.backtests.analysis.report.drawings import Drawing
 from apps.engine.candles import Candles
 from apps.engine.kernel.records import CURVE, TRADE, Array
+from apps.engine.results import Bin
 from apps.engine.results.excursions import Excursions
 from apps.engine.results.trades import Trades
 from tests.backtests.price_series import wave_candles
@@ -78,6 +79,32 @@ def test_a_long_curve_has_as_many_points_as_a_drawing_needs() -> None:
     assert drawing is not None
     assert len(points_of(drawing, "line equity")) == charts.MAX_POINTS
     assert drawing.columns[-1].text == "Nov 2030"
+
+
+def test_returns_of_trades_are_counted_in_bars() -> None:
+    drawing = charts.returns_drawing([Bin(-2, -1, 1), Bin(-1, 0, 4), Bin(0, 1, 2), Bin(1, 2, 0)])
+    assert drawing is not None
+    assert [(shape.css, shape.title.rsplit(": ")[1]) for shape in drawing.shapes] == [
+        ("loss", "1 trade"),
+        ("loss", "4 trades"),
+        ("gain", "2 trades"),
+        ("gain", "0 trades"),
+    ]
+    tops = [float(shape.path.split()[1].partition("h")[0]) for shape in drawing.shapes]
+    assert tops == [135, 0, 90, 180]
+    assert charts.returns_drawing([]) is None
+
+
+def test_compared_curves_are_drawn_in_percent_of_their_capital() -> None:
+    rows = curve(("2024-01-01 09:15", 100), ("2024-01-02 09:15", 110))
+    half = curve(("2024-01-02 09:15", 55))
+    drawing = charts.curves_drawing([(rows, 100.0), (half, 50.0), (rows[:0], 1.0)])
+    assert drawing is not None
+    first, second = (points_of(drawing, f"line curve{number}") for number in (1, 2))
+    assert first[-1] == second[0]  # both have won 10 % on the second day
+    assert first[0][0] == 0
+    assert "line curve3" not in {shape.css for shape in drawing.shapes}
+    assert charts.curves_drawing([(rows[:0], 1.0)]) is None
 
 
 # Prices.

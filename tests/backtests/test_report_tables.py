@@ -3,7 +3,6 @@
 import pytest
 
 from apps.backtests.analysis.report import evidence_tables, formats, tables
-from apps.engine.results import Bin
 from apps.engine.results.breakdowns import trade_breakdowns
 from apps.engine.studies import ParameterPath
 from apps.engine.units import Unit
@@ -15,30 +14,6 @@ THREE = trades(
     trade("2024-01-02 09:15", "2024-01-02 10:00", -50.0, side=-1, symbol=1),
     trade("2024-01-08 09:15", "2024-01-09 10:00", -300.0),
 )
-
-
-def test_bars_are_measured_by_the_largest_profit_or_loss() -> None:
-    symbols, equity = ["NSE:A", "NSE:B", "NSE:C"], curve(("2024-01-09 15:15", 1000))
-    groups = trade_breakdowns(THREE, equity, symbols=symbols, capital=1000.0)
-    rows = tables.group_bars(groups["bySymbol"])
-    assert [(row.group["name"], row.percent, row.width) for row in rows] == [
-        ("NSE:A", -100.0, 100.0),
-        ("NSE:B", -25.0, 25.0),
-    ]
-    assert tables.group_bars([]) == []
-
-
-def test_bars_of_a_histogram_are_measured_by_the_highest() -> None:
-    histogram = tables.histogram([Bin(-2, -1, 1), Bin(-1, 0, 4), Bin(0, 1, 2), Bin(1, 2, 0)])
-    assert histogram is not None
-    assert [(bar.height, bar.top) for bar in histogram.bars] == [
-        (25, 75),
-        (100, 0),
-        (50, 50),
-        (0, 100),
-    ]
-    assert histogram.labels == [-2, -1, 0, 1, 2]
-    assert tables.histogram([]) is None
 
 
 def test_months_stand_in_the_row_of_their_year() -> None:

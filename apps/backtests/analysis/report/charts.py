@@ -31,6 +31,7 @@ from apps.engine.candles import DAY, TIMEFRAMES, Candles, Sessions, resample
 from apps.engine.results import (
     EXIT_REASONS,
     Array,
+    Bin,
     Trades,
     buy_and_hold,
     curve_points,
@@ -53,6 +54,7 @@ MAX_DRAWN_CANDLES: Final = 9_000
 MAX_DRAWN_SYMBOLS: Final = 20
 # Trades on one page; of more, those with the largest results.
 MAX_TRADES: Final = 20_000
+_RETURNS_HEIGHT: Final = 180
 # The panels of equity and of drawdown, from top to bottom.
 _EQUITY: Final = (0, 210)
 _DRAWDOWN: Final = (230, 300)
@@ -130,6 +132,24 @@ def curves_drawing(curves: Sequence[tuple[Array, float]]) -> Drawing | None:
     _name_dates(
         drawing, [(across(time), time) for time in np.linspace(times[0], times[-1], _DATES)]
     )
+    return drawing
+
+
+def returns_drawing(bins: Sequence[Bin]) -> Drawing | None:
+    """Draw how many trades have which return, in percent; None without trades."""
+    if not bins:
+        return None
+    drawing = Drawing("Number of trades by their return", _RETURNS_HEIGHT)
+    up = Scale(0, max(row.trades for row in bins), drawing.height, 0)
+    across = Scale(bins[0].low, bins[-1].high, 0, WIDTH)
+    for low, high, trades in bins:
+        edges = f"{format_number(low)}% to {format_number(high)}%"
+        x, y = across(low), up(trades)
+        shape = box(x, y, across(high) - x - 1, drawing.height - y)
+        css = "loss" if low < 0 else "gain"
+        drawing.add(css, shape, f"{edges}: {trades} trade{'' if trades == 1 else 's'}")
+    for tick in across.ticks():
+        drawing.name_column(across(tick), f"{format_number(tick)}%")
     return drawing
 
 

@@ -16,7 +16,7 @@ from apps.backtests.running.results import noted_receipt
 from apps.backtests.running.sample_notices import notice_on_result
 from apps.core.times import INDIA
 from apps.engine.candles import TIMEFRAMES
-from apps.engine.results import Array, BreakdownRow, Breakdowns, ResultData
+from apps.engine.results import Array, ResultData
 
 # Rows of the table of drawdowns.
 MAX_DRAWDOWNS: Final = 10
@@ -70,8 +70,14 @@ def report_context(backtest: Backtest, *, now: datetime) -> tuple[dict[str, Any]
         "omissions": _omissions(backtest.symbols, drawn, records),
         "years": tables.monthly_returns(groups["byMonth"], groups["byYear"]),
         "drawdowns": (result.worst_drawdowns(MAX_DRAWDOWNS) if len(curve) else []),
-        "histogram": tables.histogram(result.return_histogram()),
-        "groups": _group_bars(groups, result.by_hour()),
+        "returns": charts.returns_drawing(result.return_histogram()),
+        "groups": {
+            "By symbol": groups["bySymbol"],
+            "By side": groups["bySide"],
+            "By exit reason": groups["byExitReason"],
+            "By hour of the entry": result.by_hour(),
+            "By weekday of the entry": groups["byWeekday"],
+        },
         "all_metrics": tables.all_metrics(backtest.performance or {}),
         "steps": _steps(backtest),
     }
@@ -128,19 +134,6 @@ def _coverage_summary(coverages: Sequence[dict[str, Any]]) -> str:
     of_symbol = "" if len(coverages) == 1 else f" of {least['symbol']}, the least of all symbols"
     days = f"{least['heldSessions']:,} of {least['sessions']:,} trading days"
     return f"{days} ({least['percentage']:g}%){of_symbol}"
-
-
-def _group_bars(
-    groups: Breakdowns, hours: Sequence[BreakdownRow]
-) -> dict[str, list[tables.GroupBar]]:
-    by_title = {
-        "By symbol": groups["bySymbol"],
-        "By side": groups["bySide"],
-        "By exit reason": groups["byExitReason"],
-        "By hour of the entry": hours,
-        "By weekday of the entry": groups["byWeekday"],
-    }
-    return {title: tables.group_bars(rows) for title, rows in by_title.items()}
 
 
 def _omissions(symbols: Sequence[str], drawn: Sequence[DrawnSymbol], trades: Array) -> list[str]:

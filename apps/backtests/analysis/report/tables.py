@@ -1,62 +1,10 @@
-"""The tables of a report: breakdowns, the histogram of returns and all metrics.
-
-Amounts are rupees, profits net of charges.
-"""
+"""The tables of a result: returns by month, and all metrics."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from apps.backtests.analysis.report import formats
-from apps.engine.results import METRIC_GROUPS, Bin, BreakdownRow, PeriodRow, Unit
-
-# Labels below a histogram, from its lowest edge to its highest.
-HISTOGRAM_LABELS: Final = 5
-
-
-class GroupBar(NamedTuple):
-    """A group of trades, and its profit in percent of the largest profit or loss of the table."""
-
-    group: BreakdownRow
-    percent: float
-
-    @property
-    def width(self) -> float:
-        return abs(self.percent)
-
-
-def group_bars(groups: Sequence[BreakdownRow]) -> list[GroupBar]:
-    largest = max([abs(group["netProfit"]) for group in groups], default=0.0) or 1.0
-    return [GroupBar(group, group["netProfit"] / largest * 100) for group in groups]
-
-
-class HistogramBar(NamedTuple):
-    """A bin of trades by their return, and its height in percent of the highest."""
-
-    bin: Bin
-    height: float
-
-    @property
-    def top(self) -> float:
-        return 100 - self.height
-
-
-class Histogram(NamedTuple):
-    """Bars from the lowest return to the highest, and returns at equal distances below them."""
-
-    bars: list[HistogramBar]
-    labels: list[float]
-
-
-def histogram(bins: Sequence[Bin]) -> Histogram | None:
-    """Return the bars, or None without trades."""
-    if not bins:
-        return None
-    highest, low, high = max(b.trades for b in bins), bins[0].low, bins[-1].high
-    step = (high - low) / (HISTOGRAM_LABELS - 1)
-    return Histogram(
-        [HistogramBar(b, b.trades / highest * 100) for b in bins],
-        [low + number * step for number in range(HISTOGRAM_LABELS)],
-    )
+from apps.engine.results import METRIC_GROUPS, PeriodRow, Unit
 
 
 class YearRow(NamedTuple):
