@@ -2,16 +2,19 @@
 
 The engine reports fills, rejections and pending work for the next bar; users see these as orders. A
 pending entry or exit is an open order from the close of its signal on. An exit within a bar (a
-stop, a target, a square-off) is placed and filled in that bar.
+stop, a target, a square-off) is placed and filled in that bar. Where exits are in steps, the steps
+and the stop of a position rest at the broker: they are open orders from the close of its first bar
+on.
 """
 
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
 from hashlib import sha256
-from math import floor
+from math import floor, isnan
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -45,6 +48,8 @@ EXIT_TYPES: Final = {
 }
 # The reason of an exit that closes a part of a position.
 STEP: Final = "step"
+# The reason of a stop that rests at the broker, until it is filled.
+STOP_LOSS: Final = "stop_loss"
 
 
 class OrderSlot(StrEnum):
@@ -60,6 +65,8 @@ class OrderSlot(StrEnum):
     OPENED_STEP_1 = "opened step 1"
     OPENED_STEP_2 = "opened step 2"
     OPENED_STEP_3 = "opened step 3"
+    STOP = "stop"  # the stop of a position, rests at the broker
+    MOVED_STOP = "moved stop"  # the same after a step has moved it
     EXPIRY = "expiry"  # settles a contract
 
 
@@ -87,6 +94,10 @@ class Execution:
     def closes(self) -> bool:
         """Whether it closes a position, and not only a part of it."""
         return self.intent is Intent.EXIT and self.reason != STEP
+
+    @property
+    def is_stop(self) -> bool:
+        return EXIT_TYPES.get(self.reason) == "stop"
 
     @property
     def charges(self) -> Decimal:
@@ -117,6 +128,8 @@ class StepOutcome:
     orders: list[Order] = field(default_factory=list)
     # (symbol, is exit) of all pending orders.
     pending: set[tuple[str, bool]] = field(default_factory=set)
+    # Steps and stops of open positions that rest at the broker.
+    resting: list[Order] = field(default_factory=list)
 
 
 def interpret_step(step: BarStep) -> StepOutcome:
@@ -124,6 +137,7 @@ def interpret_step(step: BarStep) -> StepOutcome:
     _interpret_fills(outcome)
     _interpret_rejections(outcome)
     _interpret_pending(outcome)
+    outcome.resting += _resting_orders(step)
     return outcome
 
 
@@ -279,8 +293,7 @@ def _part(
     before = parts.gross
     parts.gross += -float(fill["side"]) * quantity * terms.multiplier * (price_ - average)
     parts.quantity -= quantity
-    exits = step.strategy.exitConditions.steps or ()
-    sizes = [floor(whole / terms.lot * part.close / 100 + 1e-9) * terms.lot for part in exits]
+    sizes = _sizes_of_steps(step, whole, terms.lot)
     number = next(n for n in range(parts.taken, len(sizes)) if sizes[n] == quantity)
     parts.taken = number + 1
     kind = "held" if was_held else "opened"
@@ -293,6 +306,48 @@ def _part(
         level=price_,
         was_held=was_held,
     )
+
+
+def _sizes_of_steps(step: BarStep, whole: float, lot: float) -> list[float]:
+    """Return the quantity of each step of a position; `whole` is that before the first step."""
+    exits = step.strategy.exitConditions.steps or ()
+    return [floor(whole / lot * part.close / 100 + 1e-9) * lot for part in exits]
+
+
+def _resting_orders(step: BarStep) -> Iterator[Order]:
+    """Yield the steps that are left of each open position, and its stop. They are orders of the bar
+    of its first fill.
+    """
+    exits = step.strategy.exitConditions.steps or ()
+    for index in np.flatnonzero(step.state.positions["side"]).tolist() if exits else ():
+        position = step.state.positions[index]
+        quantity, taken = float(position["quantity"]), int(position["taken"])
+        lot = float(position["contract"]["lot"])
+        sizes = _sizes_of_steps(step, quantity + float(position["sold"]), lot)
+        levels = [
+            (f"held step {number + 1}", STEP, sizes[number], float(position["steps"][number]))
+            for number in range(taken, len(exits))
+            if 0 < sizes[number] < quantity
+        ]
+        moved = any(part.moveStop for part in exits[:taken])
+        stop = OrderSlot.MOVED_STOP if moved else OrderSlot.STOP
+        for slot, reason, size, level in [
+            *levels,
+            (stop, STOP_LOSS, quantity, float(position["stop"])),
+        ]:
+            if not isnan(level):
+                order = new_order(
+                    step,
+                    step.symbols[index],
+                    slot=OrderSlot(slot),
+                    side="sell" if position["side"] > 0 else "buy",
+                    intent=Intent.EXIT,
+                    reason=reason,
+                    level=level,
+                    bar_time=int(position["entry_time"]),
+                )
+                order.quantity = round(size)
+                yield order
 
 
 def _exit(

@@ -10,10 +10,12 @@ from apps.core.times import moment
 from apps.engine.live import drop_pending_entry
 from apps.trading.booking.interpret import (
     EXTERNAL_REASONS,
+    STOP_LOSS,
     Execution,
     OrderSlot,
     RejectedSignal,
     StepOutcome,
+    client_order_id,
     new_order,
 )
 from apps.trading.booking.step_result import BarStep
@@ -30,9 +32,18 @@ CANCEL_REASONS: Final = EXTERNAL_REASONS | {
 }
 # The reason of an order that its owner, or the end of its contract, cancelled.
 CANCELLED: Final = "cancelled"
+# The reason of a stop order in place of which another one rests.
+REPLACED: Final = "replaced"
 
-# The open orders of a run by (symbol, is exit): there is one of each at most.
-PendingOrders = dict[tuple[str, bool], Order]
+
+@dataclass(slots=True)
+class OpenOrders:
+    """The open orders of a run: those that wait for the next bar by (symbol, is exit), one of each
+    at most, and the exits that rest at the broker. Only the latter have a quantity.
+    """
+
+    pending: dict[tuple[str, bool], Order] = field(default_factory=dict)
+    resting: dict[str, Order] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -40,8 +51,9 @@ class OrderChanges:
     """The changes of orders by some steps.
 
     `filled` are the orders of all executions, in their order; `not_executed` are entries without an
-    execution. `late` are orders of signals that seemed idle at their close but were not, because
-    the position that would have ignored them ended before.
+    execution. `changed` have another price or quantity. `late` are orders of signals that seemed
+    idle at their close but were not, because the position that would have ignored them ended
+    before.
     """
 
     created: list[Order] = field(default_factory=list)
@@ -49,6 +61,7 @@ class OrderChanges:
     filled: list[Order] = field(default_factory=list)
     not_executed: list[Order] = field(default_factory=list)
     late: list[Order] = field(default_factory=list)
+    changed: list[Order] = field(default_factory=list)
 
 
 def book_orders(outcomes: Sequence[StepOutcome]) -> OrderChanges:
@@ -56,11 +69,12 @@ def book_orders(outcomes: Sequence[StepOutcome]) -> OrderChanges:
 
     A row changes orders at its close by the market's time, even if a runner processes it later.
     """
-    pending = _open_orders(outcome.step.run for outcome in outcomes)
+    open_orders = _open_orders(outcome.step.run for outcome in outcomes)
     changes = OrderChanges()
     for outcome in outcomes:
-        _StepOrders(outcome, pending[outcome.step.run.pk], changes).book()
+        _StepOrders(outcome, open_orders[outcome.step.run.pk], changes).book()
     _place(outcomes, changes)
+    Order.objects.bulk_update(changes.changed, ["price", "quantity"])
     execute_columns(
         queries.END_ORDERS,
         [
@@ -103,18 +117,23 @@ def _last_prices(steps: Iterable[BarStep]) -> dict[str, float]:
     }
 
 
-def _open_orders(runs: Iterable[Run]) -> dict[str, PendingOrders]:
-    pending: dict[str, PendingOrders] = defaultdict(dict)
+def _open_orders(runs: Iterable[Run]) -> dict[str, OpenOrders]:
+    orders: dict[str, OpenOrders] = defaultdict(OpenOrders)
     for order in Order.objects.filter(run__in=list(runs), status=OrderStatus.OPEN):
-        pending[order.run_id][order.symbol, order.intent == Intent.EXIT] = order
-    return pending
+        of_run = orders[order.run_id]
+        if order.quantity is None:
+            of_run.pending[order.symbol, order.intent == Intent.EXIT] = order
+        else:
+            of_run.resting[order.pk] = order
+    return orders
 
 
 class _StepOrders:
     """Books the orders of one step."""
 
-    def __init__(self, outcome: StepOutcome, pending: PendingOrders, changes: OrderChanges) -> None:
-        self._outcome, self._pending, self._changes = outcome, pending, changes
+    def __init__(self, outcome: StepOutcome, orders: OpenOrders, changes: OrderChanges) -> None:
+        self._outcome, self._changes = outcome, changes
+        self._pending, self._resting = orders.pending, orders.resting
 
     def book(self) -> None:
         for execution in self._outcome.executions:
@@ -122,6 +141,7 @@ class _StepOrders:
         for rejected in self._outcome.rejected:
             self._reject(rejected)
         self._cancel_dropped()
+        self._book_resting()
         for order in self._outcome.orders:
             if (order.symbol, order.intent == Intent.EXIT) not in self._pending:
                 self._changes.created.append(order)
@@ -131,6 +151,8 @@ class _StepOrders:
         order = None
         if not is_exit or execution.closes:
             order = self._pending.pop((execution.symbol, is_exit), None)
+        if order is None and is_exit and execution.was_held:
+            order = self._take_resting(execution)
         if order is None:
             order = new_order(
                 self._outcome.step,
@@ -147,6 +169,34 @@ class _StepOrders:
         self._finish(order, OrderStatus.FILLED, execution.reason)
         order.quantity, order.intent = execution.quantity, execution.intent
         self._changes.filled.append(order)
+
+    def _take_resting(self, execution: Execution) -> Order | None:
+        """Return the resting order that is filled, if there is one."""
+        slots = [execution.slot]
+        if execution.closes:
+            slots = [OrderSlot.STOP, OrderSlot.MOVED_STOP] if execution.is_stop else []
+        for order in list(self._resting.values()):
+            opened, run_id = int(order.bar_time.timestamp()), order.run_id
+            ids = [client_order_id(run_id, opened, execution.symbol, slot) for slot in slots]
+            if order.pk in ids:
+                return self._resting.pop(order.pk)
+        return None
+
+    def _book_resting(self) -> None:
+        """Place, change and cancel the orders that rest at the broker."""
+        stops = set()
+        for order in self._outcome.resting:
+            if order.reason == STOP_LOSS:
+                stops.add((order.symbol, order.bar_time))
+            known = self._resting.pop(order.pk, None)
+            if known is None:
+                self._changes.created.append(order)
+            elif (known.price, known.quantity) != (order.price, order.quantity):
+                known.price, known.quantity = order.price, order.quantity
+                self._changes.changed.append(known)
+        for order in self._resting.values():
+            is_replaced = order.reason == STOP_LOSS and (order.symbol, order.bar_time) in stops
+            self._finish(order, OrderStatus.CANCELLED, REPLACED if is_replaced else CANCELLED)
 
     def _reject(self, rejected: RejectedSignal) -> None:
         order = self._pending.pop((rejected.symbol, False), None)

@@ -18,7 +18,7 @@ from apps.engine.language import Strategy
 from apps.engine.live import first_state, save_state
 from apps.market.candles import read_bars, received_since
 from apps.market.services import market_moment, replay_start
-from apps.trading.models import BarStream, DailyLoss, OrderStatus, Run, RunState, queries
+from apps.trading.models import BarStream, DailyLoss, Intent, OrderStatus, Run, RunState, queries
 from apps.trading.runs.bar_rows import has_in_rows
 
 # The key of executionSettings that keeps streams of the same symbols apart.
@@ -59,7 +59,9 @@ def unsubscribe(run: Run, *, now: datetime) -> None:
     """
     RunState.objects.filter(run=run).delete()
     pending = run.orders.filter(status=OrderStatus.OPEN)
-    of_signal = pending.filter(bar_time=OuterRef("bar_time"), symbol=OuterRef("symbol"))
+    of_signal = pending.exclude(intent=Intent.EXIT).filter(
+        bar_time=OuterRef("bar_time"), symbol=OuterRef("symbol")
+    )
     entries = run.signals.filter(Exists(of_signal), action="entry", followed=True)
     entries.update(followed=False, reason=run.end_reason)
     ended_at = market_moment(now)
