@@ -35,6 +35,14 @@ pytestmark = [
 KILLS, LENGTH = 50, 900
 DEATHS, MOST_SECONDS = 6, 10.0
 STREAMS = [["NSE:WALKA"], ["NSE:WALKB"], ["NSE:WALKC", "NSE:WALKA"], ["NSE:WALKD"]]
+READING = {
+    "type": "indicator_indicator",
+    "indicator1": {"type": "EMA", "period": 4, "on": "NSE:WALKB"},
+    "operator": "crosses_above",
+    "indicator2": {"type": "EMA", "period": 3, "on": "NSE:WALKB", "timeframe": "30m"},
+    "side": "both",
+}
+"""Reads another symbol: its candles are in the rows of the stream."""
 ONE_SYMBOL_EACH = [[f"NSE:WALK{letter}"] for letter in "ABCDEFGHIJ"]
 
 
@@ -48,6 +56,8 @@ def test_runners_killed_at_fifty_moments_trade_as_if_nothing_had_happened(
     }
     store_bars(series, "15m")
     runs = [started(alice, crossing_steps(symbols, "15m")) for symbols in STREAMS for _ in range(2)]
+    reading = {"positionType": "both", "conditions": [READING]}
+    runs += [started(alice, crossing_steps(["NSE:WALKD"], "15m", entryConditions=reading))]
     moments = sorted(rng.sample(range(len(starts)), KILLS))
     with working(2, tmp_path, queue="trading") as workers:
         for n, start in enumerate(starts):
@@ -65,7 +75,7 @@ def test_runners_killed_at_fifty_moments_trade_as_if_nothing_had_happened(
     for run in runs:
         result = backtested(run, start=FIRST, end=starts[-1] + 1)
         assert trades_of(run) == expected_of(result)
-    assert BarRow.objects.count() == len(STREAMS) * len(starts)
+    assert BarRow.objects.count() == (len(STREAMS) + 1) * len(starts)
     assert sum(Posting.objects.values_list("amount", flat=True)) == 0
 
 

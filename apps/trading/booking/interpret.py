@@ -14,7 +14,7 @@ from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
 from hashlib import sha256
-from math import floor, isnan
+from math import floor
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -335,7 +335,7 @@ def _resting_orders(step: BarStep) -> Iterator[Order]:
             *levels,
             (stop, STOP_LOSS, quantity, float(position["stop"])),
         ]:
-            if not isnan(level):
+            if level > 0:
                 order = new_order(
                     step,
                     step.symbols[index],
