@@ -49,6 +49,16 @@ def backtest(*arguments: object, **options: Any) -> str:
     return out.getvalue()
 
 
+@pytest.mark.parametrize("options", [{"symbol": "NSE:ABC"}, {"json": True}])
+def test_a_receipt_refuses_options_that_it_would_not_read(
+    options: dict[str, Any], tmp_path: Path, candles: Path
+) -> None:
+    receipt = tmp_path / "receipt.json"
+    receipt.write_text(backtest(described(tmp_path), candles=candles, json=True))
+    with pytest.raises(CommandError, match="a receipt names its symbol"):
+        backtest(receipt, candles=candles, **options)
+
+
 def test_the_summary_names_symbol_range_and_metrics(tmp_path: Path, candles: Path) -> None:
     output = backtest(described(tmp_path), candles=candles)
     first, *lines = output.splitlines()

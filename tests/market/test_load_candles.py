@@ -172,7 +172,10 @@ def test_symbol_and_timeframe_can_be_given(tmp_path: Path) -> None:
         ((), "give FILEs to load, or --sample, or --undo"),
         (("a.csv", "--sample"), "give FILEs to load, or --sample, or --undo"),
         (("--undo", "--sample"), "give FILEs to load, or --sample, or --undo"),
-        (("--sample", "--dry-run"), "--sample has no dry run"),
+        (("--sample", "--dry-run"), "--sample does not read --dry-run"),
+        (("--sample", "--symbol", "NSE:SBIN"), "--sample does not read --symbol"),
+        (("--undo", "--strict"), "--undo does not read --strict"),
+        (("--undo", "--ignore-column", "x"), "--undo does not read --ignore-column"),
         (("a.csv", "--symbol", "nse:x"), "The exchange must be one of"),
         (("a.csv", "--timeframe", "3m"), "invalid choice: '3m'"),
     ],
@@ -183,8 +186,8 @@ def test_arguments_that_make_no_sense_are_refused(arguments: tuple[str, ...], me
 
 
 def test_the_sample_is_marked_and_the_same_every_time() -> None:
-    assert "183858 added" in load("--sample")
-    assert "0 added, 183858 held already, 0 replaced" in load("--sample")
+    assert "204904 added" in load("--sample")
+    assert "0 added, 204904 held already, 0 replaced" in load("--sample")
     held = reading.stored_timeframes("NSE:RELIANCE")
     assert [(row["timeframe"], row["bars"], row["synthetic"]) for row in held] == [
         ("1m", 21000, True),
@@ -194,7 +197,7 @@ def test_the_sample_is_marked_and_the_same_every_time() -> None:
 
 def test_the_sample_replaces_one_of_an_earlier_release() -> None:
     store_candles("NSE:INFY", "1m", rising_minutes("2026-04-08 09:15", 10), synthetic=True)
-    assert "183848 added, 0 held already, 10 replaced" in load("--sample")
+    assert "204894 added, 0 held already, 10 replaced" in load("--sample")
 
 
 def test_the_sample_leaves_real_history_alone() -> None:

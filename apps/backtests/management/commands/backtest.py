@@ -81,6 +81,11 @@ class Command(BaseCommand):
         try:
             document = _read_document(options["config"])
             if "receipt" in document:
+                if options["symbol"] or options["json"]:
+                    raise CommandError(
+                        "a receipt names its symbol, and its check prints no JSON: leave out"
+                        " --symbol and --json"
+                    )
                 self._show(repeat(document, options["candles"], dict(options["other"])))
                 return
             loaded, part = read_one_series(

@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -35,6 +35,15 @@ from apps.symbols.services import symbol_finder
 
 REFUSED: Final = 2
 """The exit code where a generated sample is in the way."""
+# What the modes without files take of the options that say how candles are read.
+_READING_OPTIONS: Final = (
+    *("symbol", "timeframe", "stamps", "replace", "replace_sample", "prices", "ignore_column"),
+    *("strict", "dry_run"),
+)
+_OPTIONS_WITHOUT_FILES: Final[Mapping[str, Sequence[str]]] = {
+    "sample": (),
+    "undo": ("symbol", "timeframe", "dry_run"),
+}
 # Series of an undone load that are named.
 _MOST_SHOWN: Final = 20
 
@@ -113,8 +122,8 @@ class Command(BaseCommand):
     def handle(self, **options: Any) -> None:
         if [bool(options["files"]), options["sample"], options["undo"]].count(True) != 1:
             raise CommandError("give FILEs to load, or --sample, or --undo")
-        if options["sample"] and options["dry_run"]:
-            raise CommandError("--sample has no dry run: it is the same every time")
+        for mode, takes in _OPTIONS_WITHOUT_FILES.items():
+            _refuse_unread(mode, takes, options)
         try:
             if options["undo"]:
                 self._undo(**options)
@@ -240,3 +249,11 @@ def _counts_text(counts: WriteCounts) -> str:
     if counts.dropped:
         parts.append(f"{counts.dropped} held before dropped")
     return ", ".join(parts)
+
+
+def _refuse_unread(mode: str, takes: Sequence[str], options: Mapping[str, Any]) -> None:
+    """Raise CommandError for an option that this mode would leave unread."""
+    unread = [name for name in _READING_OPTIONS if options[name] and name not in takes]
+    if options[mode] and unread:
+        flag = unread[0].replace("_", "-")
+        raise CommandError(f"--{mode} does not read --{flag}: leave it out")
