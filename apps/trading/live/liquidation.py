@@ -8,6 +8,8 @@ of its positions, they are closed here, as stored in the tables.
 import logging
 from collections.abc import Mapping
 from datetime import datetime
+from fractions import Fraction
+from math import prod
 from typing import Any, Final
 
 import numpy as np
@@ -22,6 +24,7 @@ from apps.engine import EngineError
 from apps.engine.candles import ist_day
 from apps.engine.language import Strategy, parse, with_stand_ins
 from apps.engine.live import ContractTerms, State, close_at_last, first_state, load_state, plan_of
+from apps.market.candles import ratio_changes
 from apps.market.services import market_time
 from apps.trading.booking.interpret import STEP
 from apps.trading.booking.record import book_steps
@@ -194,11 +197,21 @@ def _fill_position(record: Any, held: Position, state: RunState, terms: Any) -> 
         at__gte=held.opened_at,
     )
     for fill in parts:
-        gross = record["side"] * fill.quantity * terms["multiplier"]
-        record["sold"] += fill.quantity
-        record["sold_value"] += fill.quantity * float(fill.price)
-        record["sold_gross"] += gross * (float(fill.price) - record["average"])
+        ratio = _shares_of_one(held.symbol, fill.at, state)
+        quantity, fill_price = fill.quantity * ratio, float(fill.price) / ratio
+        gross = record["side"] * quantity * terms["multiplier"]
+        record["sold"] += quantity
+        record["sold_value"] += quantity * fill_price
+        record["sold_gross"] += gross * (fill_price - record["average"])
     record["charges"] = sum(fill.charges for fill in (*entries, *parts))
     record["entries"] = entries.count()
     record["entry_time"], record["entry_day"] = opened, ist_day(np.array([opened]))[0]
     record["bars"] = BarRow.objects.filter(stream=state.stream, time__gt=opened).count()
+
+
+def _shares_of_one(symbol: str, since: datetime, state: RunState) -> float:
+    """Return the shares that splits and bonuses have made of one by the last row (rule 21)."""
+    assert state.row_time is not None
+    after, until = day_in_india(int(since.timestamp())), day_in_india(state.row_time)
+    changes = ratio_changes([symbol], after=after, until=until)
+    return float(prod((change.ratio for change in changes.get(symbol, ())), start=Fraction(1)))

@@ -479,6 +479,40 @@ def test_levels_after_a_split_are_on_the_tick_again(
     assert (position.stop, position.target) == (Decimal(stop), Decimal(target))
 
 
+def test_a_split_between_two_steps_keeps_one_trade_in_the_later_shares(alice: User) -> None:
+    """Bought at 974.30; 40 of 100 leave at 994.30. A third of 1,034.30 is 344.7666: a fifth of 300
+    leaves at 344.80, and the other 120 at the stop of 259.80.
+    """
+    market = Market([974.3, 974.3, 1000])
+    exits = {
+        "stopLoss": {"type": "percentage", "percentage": 20},
+        "steps": [
+            {"at": {"type": "points", "points": 20}, "close": 40},
+            {"at": {"type": "points", "points": 60}, "close": 20},
+        ],
+    }
+    limits = {"maxPositionSize": 500_000, "maxDailyLoss": 100_000, "maxOpenPositions": 1}
+    started(alice, always_in() | {"exitConditions": exits, "riskParameters": limits})
+    market.go(3)
+    assert Position.objects.open().get().quantity == 60
+    split(1, 3)
+    market.times += [FIRST + DAY + LENGTH * n for n in range(3)]
+    market.store(market.times[3:], [340, 346, 250])
+    market.go()
+    assert Position.objects.open().get().quantity == 180
+    market.go()
+    assert Position.objects.open().get().quantity == 120
+    market.go()
+    assert_no_drift()
+    trade = Trade.objects.get()
+    gross = (
+        40 * Decimal(20) + 60 * Decimal("344.80") + 120 * Decimal("259.80") - 60 * Decimal("974.3")
+    )
+    assert (trade.quantity, trade.exit_reason, trade.gross_profit) == (300, "stop_loss", gross)
+    average = (40 * Decimal("994.3") + 60 * Decimal("344.80") + 120 * Decimal("259.80")) / 300
+    assert trade.exit_price == pytest.approx(average, abs=Decimal("0.01"))
+
+
 @pytest.mark.parametrize("side", ["long", "short"])
 def test_a_fraction_of_a_share_is_settled_in_cash_at_the_open(alice: User, side: str) -> None:
     """A bonus turns 7 shares at 974.30 into 10.5: half a share is worth 350 at the open of 700, and

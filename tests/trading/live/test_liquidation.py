@@ -12,8 +12,8 @@ from apps.trading import services
 from apps.trading.live import liquidation
 from apps.trading.models import Book, Order, Posting, Run, RunState, Trade
 from tests import make
-from tests.trading.live.market_day import started
-from tests.trading.live.test_effects import Market, always_in, status_of
+from tests.trading.live.market_day import DAY, FIRST, started
+from tests.trading.live.test_effects import LENGTH, Market, always_in, split, status_of
 
 pytestmark = pytest.mark.django_db
 
@@ -87,6 +87,51 @@ def test_a_stopped_run_that_cannot_continue_is_closed_at_the_last_price_and_rele
     cash = Posting.objects.filter(book=Book.CASH).aggregate(Sum("amount"))["amount__sum"]
     assert (locked, cash) == (0, account.balance)
     services.start(owner=alice, algorithm_id=run.algorithm_id, now=make.NOW)
+
+
+@BREAK
+def test_the_trade_of_a_stranded_run_has_the_parts_that_steps_have_closed(
+    alice: User, break_run: Callable[[Run], None]
+) -> None:
+    """Bought at 101; 40 of 100 have left at 103, the last price is 104."""
+    market = Market([101, 101, 104, 104])
+    steps = [{"at": {"type": "points", "points": 2}, "close": 40}]
+    exits = {**always_in()["exitConditions"], "steps": steps}
+    run = started(alice, always_in() | {"exitConditions": exits})
+    market.go(3)
+    assert run.positions.open().get().quantity == 60
+    break_run(run)
+    market.runner = type(market.runner)()
+    market.go()
+    stop(run)
+    assert liquidation.close_stranded_runs(now=make.NOW) == 1
+    trade = Trade.objects.get()
+    assert (trade.quantity, trade.exit_price) == (100, Decimal("103.6"))
+    assert (trade.exit_reason, trade.gross_profit) == ("stopped", Decimal("260.00"))
+    account = services.read_account(owner=alice, now=make.NOW)
+    assert (account.reserved, account.balance) == (Decimal(0), 10_000_000 + trade.profit)
+
+
+def test_parts_from_before_a_split_are_in_the_shares_of_the_trade(alice: User) -> None:
+    """Bought at 101; 40 of 100 have left at 103, 80 of the later 200; the last price is 52."""
+    market = Market([101, 101, 104])
+    steps = [{"at": {"type": "points", "points": 2}, "close": 40}]
+    exits = {**always_in()["exitConditions"], "steps": steps}
+    run = started(alice, always_in() | {"exitConditions": exits})
+    market.go(3)
+    split(1, 2)
+    market.times += [FIRST + DAY, FIRST + DAY + LENGTH]
+    market.store(market.times[3:], [52, 52])
+    market.go()
+    assert run.positions.open().get().quantity == 120
+    save_as_unknown_version(run)
+    market.runner = type(market.runner)()
+    market.go()
+    stop(run)
+    assert liquidation.close_stranded_runs(now=make.NOW) == 1
+    trade = Trade.objects.get()
+    assert (trade.quantity, trade.exit_price) == (200, Decimal("51.8"))
+    assert trade.gross_profit == Decimal("260.00")
 
 
 def test_a_stranded_run_is_closed_even_if_its_stop_left_positions_open(alice: User) -> None:
