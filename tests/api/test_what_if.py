@@ -60,6 +60,21 @@ def test_a_change_gives_the_result_of_a_backtest(api: Api, alice: User, original
     assert {change["field"] for change in body["changes"]} >= {"executionSettings.slippage"}
 
 
+def test_steps_and_levels_may_be_tried(api: Api, alice: User, original: Backtest) -> None:
+    low = {"type": "MIN", "period": 5, "source": "low"}
+    changed = {
+        "exitConditions": {
+            "stopLoss": {"type": "level", "price": low, "buffer": 0.5},
+            "steps": [{"at": {"type": "risk_reward", "ratio": 0.5}, "close": 40}],
+        }
+    }
+    body = api(alice).post(path_of(original), changed).json()
+    net = next(pair for pair in body["metrics"] if pair["name"] == "netProfit")
+    assert net["first"] != net["second"]
+    fields = {change["field"] for change in body["changes"]}
+    assert fields >= {"exitConditions.stopLoss", "exitConditions.steps"}
+
+
 def test_only_the_trial_is_stored(api: Api, alice: User, original: Backtest) -> None:
     backtests, tried = Backtest.objects.count(), TrialRecord.objects.count()
     for _ in range(2):

@@ -19,7 +19,7 @@ from apps.engine.evidence.fills import (
 )
 from apps.engine.evidence.inputs import EvidenceInput
 from apps.engine.evidence.sections import CheckStatus
-from apps.engine.language.strategy import Strategy
+from apps.engine.language.strategy import Strategy, parse
 from apps.engine.simulation.charges import ChargeRow
 from apps.engine.simulation.simulate import History
 from apps.engine.simulation.simulation_input import SimulationInput
@@ -107,6 +107,21 @@ def test_finer_candles_decide(inside: tuple[Prices, ...], net: float, share: flo
     figures = figures_of(evidence_of(steps_of(), *BEFORE, BOTH, AFTER, finer=finer))
     assert figures["netProfit"]["resolved"] == pytest.approx(net)
     assert figures["shareDecidedByFinerCandles"] == share
+
+
+def test_by_the_opposite_a_step_is_taken_before_the_stop() -> None:
+    """Of ten bought at 101, six would leave at 106, the rest at the stop of 96."""
+    steps = [{"at": {"type": "points", "points": 5}, "close": 60}]
+    stop = {"type": "points", "points": 5}
+    only_steps = steps_of().model_dump(mode="json", exclude_none=True, by_alias=True)
+    given = parse({**only_steps, "exitConditions": {"stopLoss": stop, "steps": steps}})
+    reaching_both = figures_of(evidence_of(given, *BEFORE, (101, 107, 95, 99), AFTER))
+    assert reaching_both["undecidedBars"]["stopAndTarget"] == 1
+    net = reaching_both["netProfit"]
+    assert net["rule"] == net["worst"] == pytest.approx(-50 - 0.96)
+    assert net["best"] == pytest.approx(30 - 20, abs=1.1)
+    stopped = figures_of(evidence_of(given, *BEFORE, (101, 105, 95, 99), AFTER))
+    assert stopped["undecidedBars"]["stopAndTarget"] == 0
 
 
 def test_an_order_filled_inside_its_bar_and_stopped_there() -> None:

@@ -76,6 +76,22 @@ def test_an_indicator_that_reads_one_bar_ahead_is_caught_every_time(
     assert len(result.changed) > result.cuts / 4
 
 
+def test_a_level_that_reads_one_bar_ahead_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its conditions read the hours alone, and its stop is too far away to be reached."""
+    low = {"type": "MIN", "period": 5, "source": "low"}
+    far = {"type": "CALC", "operator": "multiply", "operands": [low, 0.5]}
+    steps = strategy(
+        entryConditions={
+            "positionType": "long",
+            "conditions": [{"type": "time_window", "from": "10:00", "to": "10:05"}],
+        },
+        exitConditions={"stopLoss": {"type": "level", "price": far}, "maxHoldingCandles": 30},
+    )
+    assert looked(steps).changed == ()
+    monkeypatch.setattr(columns, "over", reading_ahead(1, np.copy))
+    assert looked(steps).changed
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_indicators_of_the_past_pass(seed: int) -> None:
     result = looked(CROSS, seed=seed)

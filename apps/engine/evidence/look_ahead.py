@@ -2,7 +2,7 @@
 shuffled.
 
 At bars with an entry decision, the later bars are removed, or reordered. The decisions up to that
-bar must stay equal, to the last bit: signals, the ranges that size orders, and equity. The check
+bar must stay equal, to the last bit: signals, ranges and levels of orders, and equity. The check
 detects an indicator that reads one bar ahead, a candle of a longer timeframe that counts before it
 closes, and a simulation that knows the next price.
 """
@@ -32,7 +32,7 @@ from apps.engine.simulation.plan import plan_of, terms_of
 from apps.engine.simulation.prepared_data import PreparedData
 from apps.engine.simulation.simulation_input import SimulationInput
 from apps.engine.simulation.simulations import TradedMarket, ignore_progress, simulate_plan
-from apps.engine.simulation.timeline import History, OtherSymbol, signals_of_series
+from apps.engine.simulation.timeline import History, OtherSymbol, SymbolSignals, signals_of_series
 
 LOOK_AHEAD: Final = "lookAhead"
 CUTS: Final = 16
@@ -42,11 +42,11 @@ Times = NDArray[np.int64]
 
 
 class Decisions(NamedTuple):
-    """The decisions of a strategy: for each symbol the times of its bars, with its signals and
-    ranges; the times of all rows, with the equity.
+    """The decisions of a strategy: for each symbol the times of its bars, with its signals (after
+    any ranking), ranges and levels; the times of all rows, with the equity.
     """
 
-    symbols: Sequence[tuple[Times, NDArray[np.uint8], NDArray[np.float64]]]
+    symbols: Sequence[tuple[Times, SymbolSignals]]
     time: Times
     equity: NDArray[np.float64]
 
@@ -55,9 +55,9 @@ class Decisions(NamedTuple):
         have been closed because the data ended.
         """
         parts = list[bytes]()
-        for time, signals, ranges in self.symbols:
+        for time, (signals, ranges, levels, _) in self.symbols:
             bars = int(np.searchsorted(time, moment))
-            parts += [signals[:bars].tobytes(), ranges[:bars].tobytes()]
+            parts += [column[:bars].tobytes() for column in (signals, ranges, levels)]
         rows = int(np.searchsorted(self.time, moment))
         return b"".join([*parts, self.equity[: rows if last_row else max(rows - 1, 0)].tobytes()])
 
@@ -158,17 +158,14 @@ def _decided(inputs: SimulationInput, data: PreparedData) -> Decisions:
     simulation = simulate_plan(
         plan, traded, signals, capital=inputs.capital, report=ignore_progress
     )
-    symbols = [
-        (candles.time, decided.signals, decided.ranges)
-        for candles, decided in zip(data.candles, read, strict=True)
-    ]
-    return Decisions(symbols, simulation.time, simulation.equity)
+    times = [candles.time for candles in data.candles]
+    return Decisions(list(zip(times, read, strict=True)), simulation.time, simulation.equity)
 
 
 def _times_of_entries(decisions: Decisions) -> Times:
     """Return the starts of all bars with an entry signal."""
     return np.unique(
-        np.concatenate([time[signals & ENTER > 0] for time, signals, _ in decisions.symbols])
+        np.concatenate([time[read.signals & ENTER > 0] for time, read in decisions.symbols])
     )
 
 
