@@ -388,6 +388,11 @@ def in_points(case: Case) -> Case:
         add_rate=0.0,
         trail_rate=0.0,
         trail_from=0.0,
+        step_rate=r.NO_STEPS,
+        step_points=tuple(
+            points + 100 * rate
+            for points, rate in zip(case.plan.step_points, case.plan.step_rate, strict=True)
+        ),
         slippage=0.0,
         order_offset=0.0,
         max_position_value=float("inf"),
