@@ -206,7 +206,8 @@ def _multiple_testing(figures: Json, _: Json) -> list[Drawing | None]:
 def _timing(figures: Json, _: Json) -> list[Drawing | None]:
     if (test := figures["permutations"]) is None:
         return []
-    label = f"Profit of {test['count']:,} random timings, before charges"
+    count, share = test["count"], test["pValue"]
+    label = f"Profit of {count:,} random timings before charges; {share:.1%} did as well"
     return [histogram_drawing(label, test["permuted"], own=test["grossProfit"], name="Real timing")]
 
 
