@@ -25,11 +25,8 @@ if TYPE_CHECKING:
     from apps.engine.kernel.records import ENGINE_VERSION, Settlement
     from apps.engine.simulation.charges import ChargeRow, Schedule
     from apps.engine.simulation.plan import Contract
-    from apps.engine.simulation.receipt import (
-        CandleSeries,
-        notes_on_engine,
-    )
-    from apps.engine.simulation.simulate import SimulationResult, simulate
+    from apps.engine.simulation.receipt import notes_on_engine
+    from apps.engine.simulation.simulate import SimulationResult
     from apps.engine.simulation.simulation_input import SimulationInput
     from apps.engine.simulation.strategy_at_bar import (
         BarExplanation,
@@ -56,10 +53,9 @@ else:
             "simulation.charges": ["ChargeRow", "Schedule"],
             "simulation.plan": ["Contract"],
             "simulation.receipt": [
-                "CandleSeries",
                 "notes_on_engine",
             ],
-            "simulation.simulate": ["SimulationResult", "simulate"],
+            "simulation.simulate": ["SimulationResult"],
             "simulation.simulation_input": ["SimulationInput"],
             "simulation.strategy_at_bar": [
                 "BarExplanation",
@@ -80,7 +76,6 @@ else:
 __all__ = [
     "ENGINE_VERSION",
     "BarExplanation",
-    "CandleSeries",
     "ChargeRow",
     "Compilation",
     "Contract",
@@ -101,5 +96,4 @@ __all__ = [
     "SymbolSeries",
     "hash_of",
     "notes_on_engine",
-    "simulate",
 ]

@@ -9,7 +9,6 @@ from apps.accounts.models import User
 from apps.backtests.models import Backtest, TradeBlock
 from apps.backtests.running import results
 from apps.core.api.resources import ARROW
-from apps.engine import CandleSeries
 from tests import make
 from tests.api.whole_tables import text, whole_arrow, whole_csv
 from tests.backtests.price_series import wave_candles
@@ -162,7 +161,7 @@ def split_result(backtest_id: str, *, size: int, monkeypatch: pytest.MonkeyPatch
         backtest,
         trades=trades,
         curve=curve,
-        candle_series=[CandleSeries(**row) for row in series or ()],
+        candle_series=series or [],
     )
     assert TradeBlock.objects.filter(result=backtest.pk).count() > 1
 

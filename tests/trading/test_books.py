@@ -24,8 +24,6 @@ from apps.engine.kernel.codes import (
 from apps.engine.kernel.kernel import ordered_exit
 from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.kernel.records import Plan, block_entries
-from apps.engine.language import strategy as engine
-from apps.engine.live import drop_pending_entry
 from apps.engine.simulation.plan import Contract
 from apps.trading.booking.interpret import OrderSlot, client_order_id, pending_exit_reason
 from apps.trading.booking.record import book_steps
@@ -202,7 +200,7 @@ def test_a_reversal_is_an_exit_and_an_entry(alice: User) -> None:
 def test_a_reversal_whose_entry_is_dropped_still_closes(alice: User) -> None:
     stepper = make_stepper(alice)
     play(stepper, (row(FLAT), LONG), (row(FLAT), {SBIN: ENTER_SHORT}))
-    drop_pending_entry(stepper.state, engine.parse(stepper.run.configuration), SBIN)
+    stepper.state.drop_entry(0, closes_on_opposite=True)
     play(stepper, row(FLAT))
     ended = Order.objects.exclude(side="buy").values_list("intent", "status", "reason")
     assert set(ended) == {

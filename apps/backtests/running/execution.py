@@ -136,7 +136,7 @@ def complete(*, backtest: Backtest, output: BacktestOutput, now: datetime) -> No
         backtest,
         trades=trades,
         curve=result.curve,
-        candle_series=result.candle_series,
+        candle_series=[series._asdict() for series in result.candle_series],
         study_chart=output.chart,
     )
     _save_with_algorithm(backtest, output.study_results, now)

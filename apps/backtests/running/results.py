@@ -20,7 +20,7 @@ from apps.backtests.models import Backtest, BacktestKind, BacktestResult, Backte
 from apps.backtests.running import queries
 from apps.backtests.running.receipts import Receipt
 from apps.core.errors import Code, Fault, InvalidInput, ServiceError
-from apps.engine import CandleSeries, notes_on_engine
+from apps.engine import notes_on_engine
 from apps.engine.results import (
     CURVE,
     Array,
@@ -90,10 +90,12 @@ def save_result(
     *,
     trades: Trades,
     curve: Array,
-    candle_series: Sequence[CandleSeries],
+    candle_series: Sequence[Mapping[str, object]],
     study_chart: Mapping[str, object] | None = None,
 ) -> None:
-    """Write the result, once: the database refuses a second one. `curve` has CURVE records."""
+    """Write the result, once: the database refuses a second one. `curve` has CURVE records,
+    `candle_series` are JSON.
+    """
     result = ResultData(trades.records, curve, float(backtest.initial_capital))
     _insert(
         queries.INSERT_RESULT,
@@ -103,7 +105,7 @@ def save_result(
                 len(trades.records),
                 pack_array(curve),
                 json.dumps(result.breakdowns(backtest.symbols)),
-                json.dumps([series._asdict() for series in candle_series]),
+                json.dumps(candle_series),
                 study_chart and json.dumps(study_chart),
             )
         ],
@@ -248,7 +250,7 @@ def _returns_of(algorithm_id: str, steps: Mapping[str, Any]) -> BacktestedReturn
     return BacktestedReturns(backtest.pk, result.daily, backtest.seed)
 
 
-def load_breakdowns(backtest: Backtest) -> dict[str, list[ClosedTrade]] | None:
+def load_breakdowns(backtest: Backtest) -> dict[str, list[dict[str, object]]] | None:
     """Return the breakdowns; None before the backtest is completed, and in results of releases that
     did not record them.
     """

@@ -10,7 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine.errors import EngineError
-from apps.engine.kernel.codes import FLATTEN, HELD_UP
+from apps.engine.kernel.codes import (
+    ADD_WAITS,
+    ENTER,
+    ENTER_LONG,
+    ENTER_SHORT,
+    EXIT_LONG,
+    EXIT_SHORT,
+    FLATTEN,
+    HALTED_BY_LOSS,
+    HALTED_BY_PROFIT,
+    HELD_UP,
+    RUINED,
+)
 from apps.engine.kernel.reasons import CHARGE_KINDS, REDUCTIONS, REJECTIONS, WAITS
 
 # Goes up with every change of a rule or of a figure in a result.
@@ -135,6 +147,36 @@ class State(NamedTuple):
     account: Array  # ACCOUNT[1]
     positions: Array  # POSITION[slots]
     orders: Array  # ORDER[slots, ORDERS]
+
+    @classmethod
+    def first(cls, symbols: Iterable[str], *, cash: float) -> State:
+        """Return the state before the first row: flat, with `cash` rupees."""
+        return new_state(instrument_ids(symbols), cash=cash)
+
+    @property
+    def is_ruined(self) -> bool:
+        """Whether the capital is lost (rule 13)."""
+        return bool(self.account["status"][0] == RUINED)
+
+    @property
+    def halted_by(self) -> str:
+        """The limit that has ended the entries of the day: `loss`, `profit`, or none."""
+        return {HALTED_BY_LOSS: "loss", HALTED_BY_PROFIT: "profit"}.get(
+            int(self.account["halted"][0]), ""
+        )
+
+    def drop_entry(self, slot: int, *, closes_on_opposite: bool) -> None:
+        """Drop the pending entry of a slot.
+
+        An entry that would reverse a position still closes it, as where entries are blocked (rule
+        20).
+        """
+        order, side = self.orders[slot, 0], self.positions[slot]["side"]
+        pending = int(order["pending"])
+        against = ENTER_SHORT if side > 0 else ENTER_LONG
+        if side and pending & against and closes_on_opposite:
+            pending |= EXIT_LONG if side > 0 else EXIT_SHORT
+        order["pending"] = pending & ~(ENTER | ADD_WAITS)
 
 
 def instrument_id(symbol: str) -> int:

@@ -14,7 +14,6 @@ from apps.engine.language.strategy import (
     Strategy,
     parse,
     read_strategy,
-    with_stand_ins,
 )
 from apps.engine.language.summary import Change, StepSummary, step_changes, summarize
 
@@ -35,5 +34,4 @@ __all__ = [
     "read_strategy",
     "step_changes",
     "summarize",
-    "with_stand_ins",
 ]

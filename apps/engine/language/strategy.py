@@ -92,6 +92,11 @@ class Strategy(StrictModel):
     riskParameters: RiskParameters
     executionSettings: ExecutionSettings
 
+    @classmethod
+    def repaired(cls, steps: Mapping[str, object], **preferred: Mapping[str, object]) -> Strategy:
+        """Return the strategy of steps; see `with_stand_ins`."""
+        return with_stand_ins(steps, **preferred).strategy
+
     @property
     def exits_on_opposite_signal(self) -> bool:
         """Whether an opposite signal closes a position, with the default applied."""

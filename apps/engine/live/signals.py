@@ -33,7 +33,6 @@ from apps.engine.signals.signals import NO_RANGES, ranked_values
 from apps.engine.simulation.circuits import circuit_flags, may_be_locked, with_circuits
 from apps.engine.simulation.plan import (
     Contract,
-    ranges_asked,
     ranking_bars,
     square_off_flags,
     squares_off,
@@ -79,15 +78,6 @@ class SignalInput(NamedTuple):
             return NO_MARGINS
         cells = market.cell[0]
         return np.where(cells >= 0, market.short_margins[cells], 0.0)
-
-
-def signal_settings(strategy: Strategy, plan: Plan) -> list[object]:
-    """Return the settings that influence signals besides the conditions.
-
-    Strategies with equal conditions and settings get the same signals.
-    """
-    levels = [repr(level) for level in required_inputs(strategy).levels]
-    return [strategy.atr_periods, ranges_asked(plan).tolist(), squares_off(strategy), levels]
 
 
 class SignalEvaluator:

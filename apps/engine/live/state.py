@@ -1,22 +1,12 @@
-"""The state of a live run: its creation, its bytes, and its reading by bookkeeping."""
+"""The bytes of the state of a live run, and the bits that bookkeeping reads in it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
 
-from apps.engine.kernel import codes, records, saved
+from apps.engine.kernel import codes, saved
 from apps.engine.kernel.records import State, instrument_ids
-from apps.engine.language.strategy import Strategy
-
-OPENED: Final = codes.OPEN
-"""The reason of a FILL record that opened a position or added to it."""
-
-HALTED_BY_LOSS: Final = codes.HALTED_BY_LOSS
-HALTED_BY_PROFIT: Final = codes.HALTED_BY_PROFIT
-"""Values of `halted` in an ACCOUNT record once the loss or profit of the day has reached its
-limit.
-"""
 
 
 class SignalBits:
@@ -39,11 +29,6 @@ class SignalBits:
     ADD: Final = codes.ADD_WAITS
 
 
-def first_state(symbols: Sequence[str], *, cash: float) -> State:
-    """Return the state before the first row: flat, with `cash` rupees."""
-    return records.new_state(instrument_ids(symbols), cash=cash)
-
-
 def save_state(state: State) -> bytes:
     return saved.save(state)
 
@@ -51,22 +36,3 @@ def save_state(state: State) -> bytes:
 def load_state(data: bytes, symbols: Sequence[str]) -> State:
     """Return the state that was saved of these symbols. Raises ForeignState."""
     return saved.load(data, instrument_ids(symbols))
-
-
-def is_ruined(state: State) -> bool:
-    """Return whether the capital is lost (rule 13)."""
-    return bool(state.account["status"][0] == codes.RUINED)
-
-
-def drop_pending_entry(state: State, strategy: Strategy, symbol: str) -> None:
-    """Drop the symbol's pending entry.
-
-    An entry that would reverse a position still closes it, as where entries are blocked (rule 20).
-    """
-    slot = strategy.basicInfo.symbols.index(symbol)
-    order, side = state.orders[slot, 0], state.positions[slot]["side"]
-    pending = int(order["pending"])
-    against = codes.ENTER_SHORT if side > 0 else codes.ENTER_LONG
-    if side and pending & against and strategy.exits_on_opposite_signal:
-        pending |= codes.EXIT_LONG if side > 0 else codes.EXIT_SHORT
-    order["pending"] = pending & ~(codes.ENTER | codes.ADD_WAITS)

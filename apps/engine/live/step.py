@@ -37,7 +37,8 @@ from apps.engine.language.strategy import Strategy
 from apps.engine.live.conversion import SettledFraction, convert
 from apps.engine.live.rows import BarSnapshot, ContractTerms
 from apps.engine.live.signals import SignalInput
-from apps.engine.live.state import drop_pending_entry, is_ruined
+from apps.engine.signals.required_inputs import required_inputs
+from apps.engine.simulation.plan import plan_of, ranges_asked, squares_off
 
 _NO_TRADES: Final = np.empty(0, TRADE)
 BlockReason: TypeAlias = Literal["kill_switch", "stale_data"]
@@ -75,49 +76,67 @@ class LiveStep:
     fractions: Sequence[SettledFraction] = ()  # of shares, settled before the row
 
 
-def step_row(
-    before: State,
-    row: BarSnapshot,
-    *,
-    strategy: Strategy,
-    plan: Plan,
-    signals: SignalInput,
-    terms: ContractTerms,
-    requests: RowRequests,
-) -> LiveStep:
-    """Step a run through a row. Splits and bonuses convert `before` itself."""
-    rules = _rules_of(strategy, plan, terms)
-    conversion = convert(before, plan, requests.ratios, row, terms.units)
-    state = _copy(before)
-    output = _StepOutput(len(state.positions))
-    output.settle(state, rules, conversion.too_few, codes.BY_STOPPED)
-    for symbol in requests.cancelled:
-        drop_pending_entry(state, strategy, symbol)
-    block_entries(state, _BLOCKS[requests.block] if requests.block else None)
-    request_close(state, requests.close_at_open, codes.BY_STOPPED)
-    counts = kernel.run(state, signals.market, signals.signals, rules, output.buffers, 0, 1)
-    output.append(counts.trades, counts.fills, counts.refusals)
-    if is_ruined(state):
-        output.settle(state, rules, range(len(state.positions)), codes.BY_STOPPED)
-    for slot in requests.expiring:
-        output.settle_at(terms.contracts[slot].settlement, state, rules, slot, codes.BY_EXPIRY)
-    request_close(state, requests.close_at_next_open, codes.BY_STOPPED)
-    return output.step(before, state, conversion.fractions)
+@dataclass(frozen=True, slots=True)
+class LiveStrategy:
+    """A strategy in its users' words and in the kernel's, for the steps of its runs."""
 
+    strategy: Strategy
+    plan: Plan
 
-def close_at_last(
-    before: State, strategy: Strategy, plan: Plan, terms: ContractTerms, slots: Iterable[int]
-) -> LiveStep:
-    """Close the positions of these slots at their last close, without a row."""
-    state = _copy(before)
-    output = _StepOutput(len(state.positions))
-    output.settle(state, _rules_of(strategy, plan, terms), slots, codes.BY_STOPPED)
-    return output.step(before, state, ())
+    @classmethod
+    def of(cls, strategy: Strategy) -> LiveStrategy:
+        return cls(strategy, plan_of(strategy))
 
+    @property
+    def signal_settings(self) -> list[object]:
+        """The settings that influence signals besides the conditions.
 
-def _rules_of(strategy: Strategy, plan: Plan, terms: ContractTerms) -> Rules:
-    instruments = instrument_ids(strategy.basicInfo.symbols)
-    return rules_of(plan, instruments, terms.units, terms.rates)
+        Strategies with equal conditions and settings get the same signals.
+        """
+        strategy = self.strategy
+        levels = [repr(level) for level in required_inputs(strategy).levels]
+        asked = ranges_asked(self.plan).tolist()
+        return [strategy.atr_periods, asked, squares_off(strategy), levels]
+
+    def step(
+        self,
+        before: State,
+        row: BarSnapshot,
+        *,
+        signals: SignalInput,
+        terms: ContractTerms,
+        requests: RowRequests,
+    ) -> LiveStep:
+        """Step a run through a row. Splits and bonuses convert `before` itself."""
+        rules = self._rules(terms)
+        conversion = convert(before, self.plan, requests.ratios, row, terms.units)
+        state = _copy(before)
+        output = _StepOutput(len(state.positions))
+        output.settle(state, rules, conversion.too_few, codes.BY_STOPPED)
+        symbols, reverses = self.strategy.basicInfo.symbols, self.strategy.exits_on_opposite_signal
+        for symbol in requests.cancelled:
+            state.drop_entry(symbols.index(symbol), closes_on_opposite=reverses)
+        block_entries(state, _BLOCKS[requests.block] if requests.block else None)
+        request_close(state, requests.close_at_open, codes.BY_STOPPED)
+        counts = kernel.run(state, signals.market, signals.signals, rules, output.buffers, 0, 1)
+        output.append(counts.trades, counts.fills, counts.refusals)
+        if state.is_ruined:
+            output.settle(state, rules, range(len(state.positions)), codes.BY_STOPPED)
+        for slot in requests.expiring:
+            output.settle_at(terms.contracts[slot].settlement, state, rules, slot, codes.BY_EXPIRY)
+        request_close(state, requests.close_at_next_open, codes.BY_STOPPED)
+        return output.step(before, state, conversion.fractions)
+
+    def close_at_last(self, before: State, terms: ContractTerms, slots: Iterable[int]) -> LiveStep:
+        """Close the positions of these slots at their last close, without a row."""
+        state = _copy(before)
+        output = _StepOutput(len(state.positions))
+        output.settle(state, self._rules(terms), slots, codes.BY_STOPPED)
+        return output.step(before, state, ())
+
+    def _rules(self, terms: ContractTerms) -> Rules:
+        instruments = instrument_ids(self.strategy.basicInfo.symbols)
+        return rules_of(self.plan, instruments, terms.units, terms.rates)
 
 
 def _copy(state: State) -> State:

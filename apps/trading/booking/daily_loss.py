@@ -6,7 +6,6 @@ from datetime import date, datetime
 from decimal import Decimal
 
 from apps.core.times import day_in_india
-from apps.engine.live import HALTED_BY_LOSS, HALTED_BY_PROFIT
 from apps.trading.booking.step_result import BarStep
 from apps.trading.models import DailyLoss, Run, queries
 from apps.trading.models.money import ZERO, rupees
@@ -35,9 +34,7 @@ def update_daily_losses(steps: Sequence[BarStep], *, now: datetime) -> list[Even
     Return the events of breaches. The algorithms are locked.
     """
     losses = [
-        _loss(step)
-        for step in steps
-        if len(step.trades) or step.fractions or _halts(step, HALTED_BY_LOSS)
+        _loss(step) for step in steps if len(step.trades) or step.fractions or _halts(step, "loss")
     ]
     if not losses:
         return []
@@ -64,7 +61,7 @@ def update_daily_losses(steps: Sequence[BarStep], *, now: datetime) -> list[Even
 
 def daily_profit_events(steps: Sequence[BarStep]) -> list[EventPayload]:
     """Return the events of steps at which the profit of the day was enough."""
-    return [_profit_event(step) for step in steps if _halts(step, HALTED_BY_PROFIT)]
+    return [_profit_event(step) for step in steps if _halts(step, "profit")]
 
 
 def _profit_event(step: BarStep) -> EventPayload:
@@ -87,7 +84,7 @@ def _loss(step: BarStep) -> LossOfDay:
         day=day_in_india(step.time),
         loss=max(ZERO, rupees(float(account["day_start"] - account["equity"]))),
         limit=rupees(step.strategy.riskParameters.maxDailyLoss),
-        breached=_halts(step, HALTED_BY_LOSS),
+        breached=_halts(step, "loss"),
     )
 
 
@@ -98,11 +95,11 @@ def _earlier_breaches(losses: Sequence[LossOfDay]) -> set[tuple[str, date]]:
     return set(reported.values_list("algorithm_id", "day")) if ids else set()
 
 
-def _halts(step: BarStep, limit: int) -> bool:
+def _halts(step: BarStep, limit: str) -> bool:
     """Return whether the step is the first of the session that reached the limit."""
     before, after = step.before.account[0], step.state.account[0]
     was_halted = bool(before["halted"]) and before["day"] == after["day"]
-    return bool(after["halted"] == limit) and not was_halted
+    return step.state.halted_by == limit and not was_halted
 
 
 def _event(loss: LossOfDay) -> EventPayload:

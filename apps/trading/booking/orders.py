@@ -7,7 +7,6 @@ from math import isnan
 from typing import Final
 
 from apps.core.times import moment
-from apps.engine.live import drop_pending_entry
 from apps.trading.booking.interpret import (
     EXTERNAL_REASONS,
     STOP_LOSS,
@@ -100,7 +99,10 @@ def _place(outcomes: Sequence[StepOutcome], changes: OrderChanges) -> None:
         for order in orders:
             if order.status == OrderStatus.REJECTED:
                 step = steps[order.run_id]
-                drop_pending_entry(step.state, step.strategy, order.symbol)
+                step.state.drop_entry(
+                    step.symbols.index(order.symbol),
+                    closes_on_opposite=step.strategy.exits_on_opposite_signal,
+                )
                 changes.not_executed.append(order)
 
 

@@ -17,7 +17,7 @@ from django.db import transaction
 from apps.algorithms.models import Algorithm
 from apps.core.times import day_in_india
 from apps.engine import EngineError
-from apps.engine.live import BarSnapshot, is_ruined, save_state
+from apps.engine.live import BarSnapshot, save_state
 from apps.trading.booking.record import book_steps
 from apps.trading.booking.step_result import BarStep
 from apps.trading.live import leases
@@ -208,7 +208,7 @@ def _is_eventful(step: BarStep) -> bool:
         or after.positions["side"].any()
         or before.orders["pending"].any()
         or after.orders["pending"].any()
-        or is_ruined(step.state)
+        or step.state.is_ruined
     )
 
 
@@ -233,7 +233,7 @@ def _lock(eventful: Sequence[BarStep], snapshots: Mapping[str, RunSnapshot]) -> 
 def _moves_money(step: BarStep, snapshots: Mapping[str, RunSnapshot]) -> bool:
     has_ended = snapshots[step.run.pk].ended_at is not None
     moves = len(step.fills) or step.fractions
-    return bool(moves or has_ended or is_ruined(step.state))
+    return bool(moves or has_ended or step.state.is_ruined)
 
 
 def _write_rows(batches: Sequence[BarStreamBatch], now: datetime) -> None:
@@ -317,7 +317,7 @@ def _end_runs(
     """
     for step in sorted(eventful, key=lambda step: step.run.algorithm_id):
         snapshot = snapshots[step.run.pk]
-        if is_ruined(step.state) and snapshot.ended_at is None:
+        if step.state.is_ruined and snapshot.ended_at is None:
             services.fail(
                 algorithm=Algorithm.objects.get(pk=step.run.algorithm_id),
                 reason="its capital is lost",

@@ -22,8 +22,8 @@ from apps.core.database import is_passing
 from apps.core.times import day_in_india
 from apps.engine import EngineError
 from apps.engine.candles import ist_day
-from apps.engine.language import Strategy, parse, with_stand_ins
-from apps.engine.live import ContractTerms, State, close_at_last, first_state, load_state, plan_of
+from apps.engine.language import Strategy, parse
+from apps.engine.live import ContractTerms, LiveStrategy, State, load_state
 from apps.market.candles import ratio_changes
 from apps.market.services import market_time
 from apps.trading.booking.interpret import STEP
@@ -129,7 +129,7 @@ def _closing_step(state: RunState, *, market_now: int) -> BarStep:
         for symbol, position in positions.items()
         if is_over or position.close_requested_at is not None
     ]
-    closed = close_at_last(before, strategy, plan_of(strategy), terms, slots)
+    closed = LiveStrategy.of(strategy).close_at_last(before, terms, slots)
     return BarStep(
         run=run,
         strategy=strategy,
@@ -152,7 +152,7 @@ def _strategy_of(run: Run, stream: BarStream) -> Strategy:
         "timeframe": stream.timeframe,
         "symbols": list(stream.symbols),
     }
-    return with_stand_ins(run.configuration, basicInfo=basics).strategy
+    return Strategy.repaired(run.configuration, basicInfo=basics)
 
 
 def _rebuilt(
@@ -160,7 +160,7 @@ def _rebuilt(
 ) -> State:
     """Return a state with the run's positions from the tables: enough to close them."""
     run, symbols = state.run, _symbols_of(state)
-    rebuilt = first_state(symbols, cash=float(run.capital))
+    rebuilt = State.first(symbols, cash=float(run.capital))
     day = int(ist_day(np.array([time]))[0])
     for symbol, held in positions.items():
         slot = symbols.index(symbol)

@@ -14,13 +14,11 @@ from apps.algorithms.models import AlgorithmStatus
 from apps.engine.language import Strategy
 from apps.engine.live import (
     BarSnapshot,
-    BlockReason,
     ContractTerms,
-    Plan,
+    LiveStrategy,
     RowRequests,
     SignalInput,
     load_state,
-    step_row,
 )
 from apps.trading.booking.step_result import BarStep, EntryBlock, FractionSettlement
 from apps.trading.live.contract_terms import ExecutionTerms
@@ -36,10 +34,13 @@ class RunContext:
     """
 
     run: Run
-    strategy: Strategy
-    plan: Plan
+    live: LiveStrategy
     execution_terms: ExecutionTerms
     signal_key: str
+
+    @property
+    def strategy(self) -> Strategy:
+        return self.live.strategy
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,18 +99,13 @@ def step_bar(
         close_at_open=at_open,
         close_at_next_open=at_next_open,
         cancelled=snapshot.cancelled,
-        block=_engine_reason(block),
+        # The engine has two reasons: a decision from outside, and stale data.
+        block=None
+        if block is None
+        else ("stale_data" if block is EntryBlock.STALE_DATA else "kill_switch"),
     )
     before = load_state(snapshot.data, symbols)
-    done = step_row(
-        before,
-        row,
-        strategy=context.strategy,
-        plan=context.plan,
-        signals=signals,
-        terms=terms,
-        requests=requests,
-    )
+    done = context.live.step(before, row, signals=signals, terms=terms, requests=requests)
     return BarStep(
         run=context.run,
         strategy=context.strategy,
@@ -146,13 +142,6 @@ def _entry_block(snapshot: RunSnapshot, *, stale: bool) -> EntryBlock | None:
     if snapshot.status != AlgorithmStatus.ACTIVE:
         return EntryBlock.PAUSED
     return EntryBlock.STALE_DATA if stale else None
-
-
-def _engine_reason(block: EntryBlock | None) -> BlockReason | None:
-    """Return the engine's code; it has two: a decision from outside, and stale data."""
-    if block is None:
-        return None
-    return "stale_data" if block is EntryBlock.STALE_DATA else "kill_switch"
 
 
 def _requested_closes(

@@ -19,10 +19,9 @@ from apps.engine.language import parse
 from apps.engine.live import (
     BarSnapshot,
     ContractTerms,
+    LiveStrategy,
     SignalEvaluator,
     SignalInput,
-    plan_of,
-    signal_settings,
 )
 from apps.market.candles import ratio_changes, read_bars
 from apps.market.rulebook import RuleSet, contract_closes, underlying_of
@@ -153,7 +152,7 @@ class BarStreamCache:
                 terms[run_id] = self.terms_on(context, row, settles=bool(changes.expiring))
                 if context.signal_key not in signals:
                     signals[context.signal_key] = evaluator.evaluate(
-                        context.strategy, context.plan, terms[run_id]
+                        context.strategy, context.live.plan, terms[run_id]
                     )
                 contexts.append(context)
             except EngineError as error:
@@ -232,15 +231,15 @@ class BarStreamCache:
 def run_context_of(run: Run) -> RunContext:
     """Read the run's steps. Raises InvalidStrategy if they are no longer valid."""
     strategy = parse(run.configuration)
-    plan, execution_terms = plan_of(strategy), execution_terms_of(strategy)
+    live, execution_terms = LiveStrategy.of(strategy), execution_terms_of(strategy)
     signal_key = [
         run.configuration["entryConditions"],
         run.configuration["exitConditions"],
-        *signal_settings(strategy, plan),
+        *live.signal_settings,
         execution_terms,
     ]
     key = intern(json.dumps(signal_key))
-    return RunContext(run, strategy, plan, execution_terms, signal_key=key)
+    return RunContext(run, live, execution_terms, signal_key=key)
 
 
 def underlying_before(

@@ -15,7 +15,7 @@ from django.db.models import Exists, OuterRef
 from apps.core.times import day_in_india, day_number
 from apps.engine.candles import TIMEFRAME_SECONDS, TIMEFRAMES
 from apps.engine.language import Strategy
-from apps.engine.live import first_state, save_state
+from apps.engine.live import State, save_state
 from apps.market.candles import read_bars, received_since
 from apps.market.services import market_moment, replay_start
 from apps.trading.models import BarStream, DailyLoss, Intent, OrderStatus, Run, RunState, queries
@@ -36,7 +36,7 @@ def subscribe(run: Run, strategy: Strategy, *, since: int) -> None:
     another.
     """
     symbols = strategy.basicInfo.symbols
-    state = first_state(symbols, cash=float(run.capital))
+    state = State.first(symbols, cash=float(run.capital))
     day = day_in_india(since)
     # The day's limit also counts the losses of earlier runs of the algorithm.
     lost = DailyLoss.objects.filter(algorithm_id=run.algorithm_id, day=day).first()

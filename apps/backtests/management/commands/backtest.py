@@ -25,7 +25,7 @@ from apps.backtests.running.sufficient_history import TooLittleCoverage, require
 from apps.core import requests
 from apps.core.errors import InvalidInput
 from apps.core.times import day_in_india, day_number, moment, wire_time
-from apps.engine import EngineError, SimulationResult, simulate
+from apps.engine import EngineError, SimulationInput, SimulationResult
 from apps.engine.candles import InvalidSymbol, Symbol
 from apps.engine.language import InvalidStrategy, Strategy, parse
 from apps.engine.results import Trades, curve_points, round_for_wire
@@ -92,9 +92,10 @@ class Command(BaseCommand):
                 options["candles"], ImportOptions(symbol=options["symbol"])
             )
             steps = {name: document[name] for name in Strategy.model_fields if name in document}
-            strategy = _parse_strategy(steps, part.symbol)
+            steps = _of_symbol(steps, part.symbol)
+            strategy = parse(steps)
             read_files = read_other_files(strategy, part.symbol, dict(options["other"]))
-            result = _simulate(strategy, (loaded, part), read_files)
+            result = _simulate(steps, (loaded, part), read_files)
         except (TooLittleCoverage, SymbolNotTradable) as error:
             raise CommandError(str(error)) from error
         except InvalidStrategy as error:
@@ -126,12 +127,12 @@ def _read_document(path: Path) -> dict[str, Any]:
     return document
 
 
-def _parse_strategy(steps: Mapping[str, Any], symbol: str) -> Strategy:
-    """Parse the steps for the symbol of the candles, in place of the symbols they list."""
+def _of_symbol(steps: dict[str, Any], symbol: str) -> dict[str, Any]:
+    """Return the steps for the symbol of the candles, in place of the symbols they list."""
     basic = steps.get("basicInfo")
     if isinstance(basic, dict):
-        steps = {**steps, "basicInfo": {**basic, "symbols": [symbol]}}
-    return parse(steps)
+        return {**steps, "basicInfo": {**basic, "symbols": [symbol]}}
+    return steps
 
 
 def _file_of_symbol(text: str) -> tuple[str, Path]:
@@ -146,9 +147,9 @@ def _file_of_symbol(text: str) -> tuple[str, Path]:
 
 
 def _simulate(
-    strategy: Strategy, traded: FileOfSymbol, read_files: Mapping[str, FileOfSymbol]
+    steps: Mapping[str, Any], traded: FileOfSymbol, read_files: Mapping[str, FileOfSymbol]
 ) -> SimulationResult:
-    part = traded[1]
+    strategy, part = parse(steps), traded[1]
     rules = rules_of_candles(strategy, part.candles)
     require_tradable(strategy, rule_set=rules.rule_set, day=rules.first, listed=())
     history = history_of_file(rules, *traded, read_files=read_files)
@@ -168,14 +169,9 @@ def _simulate(
         )
     )
     require_min_coverage(coverages)
-    result = simulate(
-        strategy,
-        [history],
-        start=start,
-        end=end,
-        capital=strategy.executionSettings.initialCapital,
-        schedule=rules.schedule,
-    )
+    capital = strategy.executionSettings.initialCapital
+    inputs = SimulationInput(steps, [history], start, end, capital, rules.schedule)
+    result = inputs.simulate()
     return replace(result, receipt=add_coverage(result.receipt, coverages))
 
 
