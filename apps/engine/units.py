@@ -33,6 +33,11 @@ class Unit(StrEnum):
     CHARGE = "charge"
     SETTING = "setting"
 
+    def round_all(self, values: NDArray[np.float64]) -> list[float]:
+        """Round a column as NumPy does; ties may differ from `rounded`."""
+        column: list[float] = (np.round(values, DECIMALS[self]) + 0.0).tolist()
+        return column
+
 
 DECIMALS: Final[Mapping[Unit, int]] = {
     Unit.COUNT: 0,
@@ -68,12 +73,6 @@ def each_rounded(values: NDArray[np.float64], unit: Unit) -> list[float]:
     is_clear = (np.abs(np.abs(scaled - whole) - 0.5) > 1e-3) & (np.abs(scaled) < 1e12)
     for index in np.flatnonzero(~is_clear).tolist():
         column[index] = rounded(float(values[index]), unit)
-    return column
-
-
-def all_rounded(values: NDArray[np.float64], unit: Unit) -> list[float]:
-    """Round a column as NumPy does; ties may differ from `rounded`."""
-    column: list[float] = (np.round(values, DECIMALS[unit]) + 0.0).tolist()
     return column
 
 

@@ -22,3 +22,8 @@ def test_a_door_exports_every_listed_name(door: str) -> None:
 def test_a_name_that_no_module_has_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="has no Nothing"):
         lazy_names("apps.engine.studies", {"study": ["Study"]})("Nothing")
+
+
+def test_the_doors_have_few_names() -> None:
+    names = [name for door in DOORS for name in import_module(f"apps.engine{door}").__all__]
+    assert len(set(names)) == len(names) <= 120

@@ -5,7 +5,7 @@ import pytest
 
 from apps.engine.results.table import METRICS
 from apps.engine.results.wire_units import FIELD_UNITS, round_for_wire
-from apps.engine.units import DECIMALS, Unit, all_rounded, each_rounded, rounded
+from apps.engine.units import DECIMALS, Unit, each_rounded, rounded
 from tests.openapi import long_numbers
 
 
@@ -13,12 +13,12 @@ from tests.openapi import long_numbers
 def test_a_sum_of_binary_fractions_shows_no_tail(unit: Unit) -> None:
     number = rounded(0.1 + 0.2, unit)
     assert number == (0.3 if DECIMALS[unit] else 0)
-    assert all_rounded(np.array([0.1 + 0.2]), unit) == [number]
+    assert unit.round_all(np.array([0.1 + 0.2])) == [number]
 
 
 def test_negative_zero_is_never_given() -> None:
     assert str(rounded(-1e-9, Unit.RUPEES)) == "0.0"
-    assert str(all_rounded(np.array([-1e-9]), Unit.RUPEES)[0]) == "0.0"
+    assert str(Unit.RUPEES.round_all(np.array([-1e-9]))[0]) == "0.0"
 
 
 def test_every_figure_has_the_decimals_of_its_unit() -> None:

@@ -4,7 +4,6 @@ import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
-from itertools import chain
 from typing import Any, Final, LiteralString
 
 import numpy as np
@@ -22,15 +21,13 @@ from apps.backtests.running.receipts import Receipt
 from apps.core.errors import Code, Fault, InvalidInput, ServiceError
 from apps.engine import notes_on_engine
 from apps.engine.results import (
-    CURVE,
     Array,
     ClosedTrade,
+    EquityCurve,
     EquityPoint,
     ReceiptNote,
     ResultData,
     Trades,
-    curve_blocks,
-    curve_points,
 )
 
 TRADES_PER_BLOCK: Final = 5_000
@@ -210,15 +207,14 @@ def equity_points(backtest: Backtest, points: int) -> list[EquityPoint]:
     """Return the equity curve in at most `points` buckets (engine rule 15); empty before the
     backtest is completed.
     """
-    curves = BacktestResult.objects.filter(pk=backtest.pk).values_list("curve", flat=True)
-    return list(chain.from_iterable(curve_points(unpack_array(curve), points) for curve in curves))
+    return EquityCurve(load_curve(backtest)).points(points)
 
 
 def equity_blocks(backtest: Backtest) -> Iterator[list[EquityPoint]]:
     """Return the equity at every bar, as clients see it, in blocks; none before the backtest is
     completed.
     """
-    return curve_blocks(load_curve(backtest), POINTS_PER_BLOCK)
+    return EquityCurve(load_curve(backtest)).blocks(POINTS_PER_BLOCK)
 
 
 def load_result(backtest: Backtest) -> tuple[Trades, Array]:
@@ -229,7 +225,7 @@ def load_result(backtest: Backtest) -> tuple[Trades, Array]:
 def load_curve(backtest: Backtest) -> Array:
     """Return CURVE records; empty before the backtest is completed."""
     curves = BacktestResult.objects.filter(pk=backtest.pk).values_list("curve", flat=True)
-    return np.concatenate([np.empty(0, CURVE), *map(unpack_array, curves)])
+    return EquityCurve.joined(map(unpack_array, curves)).records
 
 
 @register_returns

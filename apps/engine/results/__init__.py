@@ -9,46 +9,42 @@ from apps.engine.kernel.reasons import (
     EXIT_REASONS,
     REJECTIONS,
 )
-from apps.engine.kernel.records import CURVE, Array
+from apps.engine.kernel.records import Array
 from apps.engine.results.benchmark import buy_and_hold
 from apps.engine.results.breakdowns import (
     Bin,
-    BreakdownRow,
     Breakdowns,
     PeriodRow,
 )
 from apps.engine.results.comparison import PairedReturns
+from apps.engine.results.equity_curve import EquityCurve
 from apps.engine.results.result_data import ResultData
-from apps.engine.results.table import METRIC_GROUPS, METRICS
+from apps.engine.results.table import METRICS
 from apps.engine.results.trades import Trades
 from apps.engine.results.wire_performance import BacktestPerformance, complete_performance
 from apps.engine.results.wire_receipt import Digest, ReceiptNote, SimulationReceipt
 from apps.engine.results.wire_records import (
     ClosedTrade,
     EquityPoint,
-    curve_blocks,
-    curve_points,
     wire_dates,
 )
 from apps.engine.results.wire_units import FIELD_UNITS, round_for_wire
-from apps.engine.units import Unit, all_rounded, group_digits
+from apps.engine.units import Unit, group_digits
 
 __all__ = [
     "CHARGE_KINDS",
-    "CURVE",
     "EXIT_REASONS",
     "EXIT_REASON_HELP",
     "FIELD_UNITS",
     "METRICS",
-    "METRIC_GROUPS",
     "REJECTIONS",
     "Array",
     "BacktestPerformance",
     "Bin",
-    "BreakdownRow",
     "Breakdowns",
     "ClosedTrade",
     "Digest",
+    "EquityCurve",
     "EquityPoint",
     "PairedReturns",
     "PeriodRow",
@@ -57,11 +53,8 @@ __all__ = [
     "SimulationReceipt",
     "Trades",
     "Unit",
-    "all_rounded",
     "buy_and_hold",
     "complete_performance",
-    "curve_blocks",
-    "curve_points",
     "group_digits",
     "round_for_wire",
     "wire_dates",

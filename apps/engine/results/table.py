@@ -43,7 +43,7 @@ class Metric(NamedTuple):
 
     `falls`: less of it is better. `annual`: it is an annual figure, None for a range under
     LEAST_DAYS; the metric of this name replaces it there. `within_days`: it reads the curve between
-    the ends of days.
+    the ends of days. `group` is the title of its table.
     """
 
     unit: Unit
@@ -52,6 +52,7 @@ class Metric(NamedTuple):
     falls: bool = False
     annual: str = ""
     within_days: bool = False
+    group: str = ""
 
     @property
     def description(self) -> str:
@@ -294,12 +295,11 @@ BENCHMARK: Final[Mapping[str, Metric]] = {
 }  # fmt: skip
 """Beside buying and holding, without charges, by daily returns."""
 
-METRIC_GROUPS: Final[Mapping[str, Mapping[str, Metric]]] = {
-    "Trades": TRADES,
-    "Equity": EQUITY,
-    "Benchmark": BENCHMARK,
+METRICS: Final[Mapping[str, Metric]] = {
+    name: metric._replace(group=title)
+    for title, group in (("Trades", TRADES), ("Equity", EQUITY), ("Benchmark", BENCHMARK))
+    for name, metric in group.items()
 }
-METRICS: Final[Mapping[str, Metric]] = {**TRADES, **EQUITY, **BENCHMARK}
 """Every figure that is a number, by its name on the wire, in the order of the wire."""
 
 

@@ -18,7 +18,7 @@ from apps.engine.results.drawdowns import drawdowns
 from apps.engine.results.excursions import Excursions
 from apps.engine.results.fill_quality import FillQuality, volume_shares
 from apps.engine.results.trade_figures import net_profits, trade_returns
-from apps.engine.units import Unit, all_rounded
+from apps.engine.units import Unit
 
 Timestamp: TypeAlias = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 _Date: TypeAlias = Annotated[
@@ -131,20 +131,18 @@ def trade_dicts(
     columns = {
         "symbol": [symbols[index] for index in trades["symbol"]],
         "side": ["long" if side > 0 else "short" for side in trades["side"]],
-        "quantity": [
-            _whole(quantity) for quantity in all_rounded(trades["quantity"], Unit.QUANTITY)
-        ],
+        "quantity": [_whole(quantity) for quantity in Unit.QUANTITY.round_all(trades["quantity"])],
         "entryTime": wire_times(trades["entry_time"]),
         "entryDate": wire_dates(trades["entry_time"]),
-        "entryPrice": all_rounded(trades["entry_price"], Unit.PRICE),
+        "entryPrice": Unit.PRICE.round_all(trades["entry_price"]),
         "exitTime": wire_times(trades["exit_time"]),
         "exitDate": wire_dates(trades["exit_time"]),
-        "exitPrice": all_rounded(trades["exit_price"], Unit.PRICE),
+        "exitPrice": Unit.PRICE.round_all(trades["exit_price"]),
         "exitReason": [EXIT_REASONS[code] for code in trades["reason"]],
-        "grossProfit": all_rounded(trades["gross"], Unit.RUPEES),
-        "charges": all_rounded(trades["charges"], Unit.RUPEES),
-        "profit": all_rounded(net_profits(trades), Unit.RUPEES),
-        "returnPercentage": all_rounded(trade_returns(trades) * 100, Unit.PERCENT),
+        "grossProfit": Unit.RUPEES.round_all(trades["gross"]),
+        "charges": Unit.RUPEES.round_all(trades["charges"]),
+        "profit": Unit.RUPEES.round_all(net_profits(trades)),
+        "returnPercentage": Unit.PERCENT.round_all(trade_returns(trades) * 100),
         "bars": trades["bars"].tolist(),
         "maxAdverseExcursion": _percents(adverse, len(trades)),
         "maxFavorableExcursion": _percents(favorable, len(trades)),
@@ -168,7 +166,7 @@ def _whole(quantity: float) -> float:
 def _percents(fractions: NDArray[np.float64] | None, count: int) -> list[float] | list[None]:
     if fractions is None:
         return [None] * count
-    return all_rounded(fractions * 100, Unit.PERCENT)
+    return Unit.PERCENT.round_all(fractions * 100)
 
 
 def _known(values: NDArray[np.float64]) -> list[float | None]:
@@ -225,10 +223,10 @@ def _points(
 ) -> list[EquityPoint]:
     columns = zip(
         wire_times(time),
-        all_rounded(equity, Unit.RUPEES),
-        all_rounded(low, Unit.RUPEES),
-        all_rounded(high, Unit.RUPEES),
-        all_rounded(under * 100, Unit.PERCENT),
+        Unit.RUPEES.round_all(equity),
+        Unit.RUPEES.round_all(low),
+        Unit.RUPEES.round_all(high),
+        Unit.PERCENT.round_all(under * 100),
         strict=True,
     )
     return [

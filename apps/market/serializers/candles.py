@@ -25,7 +25,7 @@ from apps.core.api.resources import (
 from apps.core.errors import Fault, InvalidInput
 from apps.core.times import moment, read_moment, wire_time
 from apps.engine.candles import TIMEFRAMES, Candles, InvalidSymbol, Symbol
-from apps.engine.results import Unit, all_rounded, wire_dates
+from apps.engine.results import Unit, wire_dates
 from apps.market.candles.coverage import MOST_GAPS
 from apps.market.candles.quality import Days
 from apps.market.candles.reading import AdjustedCandles
@@ -156,11 +156,9 @@ class CandlesField(serializers.Field[Candles, Any, list[tuple[object, ...]], Any
         stamps = np.datetime_as_string(value.time.astype("M8[s]"), unit="ms", timezone="UTC")
         volume = value.volume
         is_whole = (volume == np.rint(volume)).all()
-        volumes = (
-            volume.astype(np.int64).tolist() if is_whole else all_rounded(volume, Unit.QUANTITY)
-        )
+        volumes = volume.astype(np.int64).tolist() if is_whole else Unit.QUANTITY.round_all(volume)
         prices = (value.open, value.high, value.low, value.close)
-        columns = (all_rounded(column, Unit.PRICE) for column in prices)
+        columns = (Unit.PRICE.round_all(column) for column in prices)
         return list(zip(stamps.tolist(), *columns, volumes, strict=True))
 
 

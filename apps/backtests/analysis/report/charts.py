@@ -32,9 +32,9 @@ from apps.engine.results import (
     EXIT_REASONS,
     Array,
     Bin,
+    EquityCurve,
     Trades,
     buy_and_hold,
-    curve_points,
 )
 from apps.market.candles import read_adjusted
 from apps.market.rulebook import calendars_of
@@ -62,7 +62,7 @@ _DRAWDOWN: Final = (230, 300)
 
 def curve_times(curve: Array) -> NDArray[np.int64]:
     """Return the times of the equity chart's points: the last row of each bucket of
-    `curve_points`.
+    `EquityCurve.points`.
     """
     points = min(MAX_POINTS, len(curve))
     edges = np.arange(1, points + 1) * len(curve) // max(points, 1)
@@ -75,7 +75,7 @@ def equity_drawing(curve: Array, benchmark: Floats | None, *, capital: float) ->
 
     `benchmark` is the value of one rupee at each of `curve_times`.
     """
-    points, times = curve_points(curve, MAX_POINTS), curve_times(curve).tolist()
+    points, times = EquityCurve(curve).points(MAX_POINTS), curve_times(curve).tolist()
     if not points:
         return None
     equity = [float(point["equity"]) for point in points]
@@ -115,7 +115,7 @@ def curves_drawing(curves: Sequence[tuple[Array, float]]) -> Drawing | None:
     """Draw curves over each other, each in percent of its capital, by time; None without any."""
     rows = []
     for curve, capital in curves:
-        worth = [float(point["equity"]) for point in curve_points(curve, MAX_POINTS)]
+        worth = [float(point["equity"]) for point in EquityCurve(curve).points(MAX_POINTS)]
         returns = [(value / capital - 1) * 100 for value in worth]
         rows.append(list(zip(curve_times(curve).tolist(), returns, strict=True)))
     times = sorted(time for row in rows for time, _ in row)

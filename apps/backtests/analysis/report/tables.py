@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from apps.backtests.analysis.report import formats
-from apps.engine.results import METRIC_GROUPS, PeriodRow, Unit
+from apps.engine.results import METRICS, PeriodRow, Unit
 
 
 class YearRow(NamedTuple):
@@ -38,16 +38,12 @@ class MetricRow(NamedTuple):
 
 def all_metrics(performance: Mapping[str, object]) -> dict[str, list[MetricRow]]:
     """Return every metric of the result, in the order of the tables of metrics."""
-    return {
-        title: [
-            MetricRow(
-                formats.humanize(name), _format_metric(performance[name], metric.unit), metric.text
-            )
-            for name, metric in metrics.items()
-            if name in performance
-        ]
-        for title, metrics in METRIC_GROUPS.items()
-    }
+    tables: dict[str, list[MetricRow]] = {metric.group: [] for metric in METRICS.values()}
+    for name, metric in METRICS.items():
+        if name in performance:
+            value = _format_metric(performance[name], metric.unit)
+            tables[metric.group].append(MetricRow(formats.humanize(name), value, metric.text))
+    return tables
 
 
 def _format_metric(value: object, unit: Unit) -> str:

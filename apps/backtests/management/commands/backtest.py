@@ -28,7 +28,7 @@ from apps.core.times import day_in_india, day_number, moment, wire_time
 from apps.engine import EngineError, SimulationInput, SimulationResult
 from apps.engine.candles import InvalidSymbol, Symbol
 from apps.engine.language import InvalidStrategy, Strategy, parse
-from apps.engine.results import Trades, curve_points, round_for_wire
+from apps.engine.results import EquityCurve, Trades, round_for_wire
 from apps.market.rulebook import SymbolNotTradable, require_tradable
 from apps.market.services import (
     BadCandleFile,
@@ -194,7 +194,7 @@ def _to_json(strategy: Strategy, result: SimulationResult) -> str:
             "trades": Trades(result.trades, result.excursions, result.fills).to_wire(
                 result.symbols
             ),
-            "equity": curve_points(result.curve, CURVE_POINTS),
+            "equity": EquityCurve(result.curve).points(CURVE_POINTS),
         }
     ).decode()
 
