@@ -46,7 +46,7 @@ def search(**chart: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 def test_a_heat_map_labels_its_cells(further: str, sentence: str) -> None:
     lead = parameters_drawing(*search(further=further))
     assert sentence in lead.caption
-    assert "Sharpe ratio of the best of 8 sets, in-sample: 1.50." in lead.sentence
+    assert "Sharpe ratio per trade of the best of 8 sets, in-sample: 1.50." in lead.sentence
     assert "plateau has 2 of 3 cells" in lead.sentence
     assert lead.drawing is not None
     titles = [shape.title for shape in lead.drawing.shapes if shape.title]

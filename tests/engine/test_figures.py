@@ -26,7 +26,6 @@ from apps.engine.results.drawdowns import (
 )
 from apps.engine.results.sharpe import (
     moments,
-    rolling_sharpe_ratio,
     sharpe_estimate,
     sharpe_ratio,
 )
@@ -140,20 +139,6 @@ def test_the_worst_drawdowns_have_their_dates() -> None:
     dates = (date(1970, 1, 1), date(1970, 1, 1), date(1970, 1, 5))
     assert older == DrawdownEpisode(*dates, percent=older.percent, days=4)
     assert worst_drawdowns(np.array([1.0, 2.0]), days[:2], 2) == []
-
-
-def test_a_rolling_sharpe_ratio_is_that_of_each_window() -> None:
-    """A window that holds all of empyrical's vector gives empyrical's own ratio."""
-    rolling = rolling_sharpe_ratio
-    assert rolling(MIXED, 8, 252)[-1] == pytest.approx(1.7238613961706866)
-    returns = np.r_[np.random.default_rng(1).normal(0, 0.01, 40), np.zeros(10)]
-    ratios = rolling(returns, 10, 252)
-    assert np.isnan(ratios[:9]).all()
-    assert np.isnan(ratios[-1])
-    for last in range(9, 49):
-        window = returns[last - 9 : last + 1]
-        assert ratios[last] == pytest.approx(window.mean() / window.std(ddof=1) * A_YEAR)
-    assert np.isnan(rolling(MIXED, 9, 252)).all()
 
 
 def test_rounding_errors_of_equity_are_no_drawdown() -> None:

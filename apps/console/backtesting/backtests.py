@@ -45,7 +45,6 @@ _MOST_COMPARED: Final = 4
 # What helps after a backtest that ended without a result, by the code of its error.
 _ADVICE: Final = {
     Code.INTERNAL_SERVER_ERROR: "Run it again. If it fails again, tell the operator.",
-    Code.SERVICE_UNAVAILABLE: "Run it again later, or with fewer symbols or a shorter range.",
     Code.INSUFFICIENT_DATA: "Load the missing candles, or choose other dates, then run it again.",
     "": "Change the algorithm, the symbols or the dates, then run it again.",
 }

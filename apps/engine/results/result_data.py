@@ -39,7 +39,6 @@ from apps.engine.results.equity import (
 from apps.engine.results.excursions import Excursions, excursions_of
 from apps.engine.results.sharpe import (
     SharpeEstimate,
-    rolling_sharpe_ratio,
     sharpe_estimate,
     sharpe_ratio,
 )
@@ -234,10 +233,6 @@ class ResultData:
     @lazy
     def beta(self) -> float | None:
         return None if self.return_pairs is None else beta(*self.return_pairs)
-
-    def rolling_sharpe_ratio(self, window: int) -> Floats:
-        """Return the annual ratio over the last `window` days of each day, NaN before."""
-        return rolling_sharpe_ratio(self.daily, window, self.periods_a_year)
 
     def worst_drawdowns(self, count: int) -> list[DrawdownEpisode]:
         return worst_drawdowns(self.closes, self.dates, count)

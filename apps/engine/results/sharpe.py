@@ -14,7 +14,6 @@ from statistics import NormalDist, variance
 from typing import Annotated, Final, NamedTuple
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -55,17 +54,6 @@ def sharpe_ratios(returns: Floats) -> list[float | None]:
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = (mean / deviation).tolist()
     return [None if same else ratio for same, ratio in zip(flat.tolist(), ratios, strict=True)]
-
-
-def rolling_sharpe_ratio(returns: Floats, window: int, periods: int) -> Floats:
-    """Return the ratio of the last `window` returns at each return, annualised with `periods` a
-    year (pyfolio's rolling_sharpe): NaN before that many, and without a ratio.
-    """
-    rolling = np.full(len(returns), np.nan)
-    if window <= len(returns):
-        ratios = sharpe_ratios(sliding_window_view(returns, window))
-        rolling[window - 1 :] = np.array(ratios, np.float64) * float(periods**0.5)
-    return rolling
 
 
 class SharpeEstimate(NamedTuple):
