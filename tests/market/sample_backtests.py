@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from apps.backtests.running.histories import symbol_history
 from apps.core.times import day_in_india
-from apps.engine import OtherSymbol
+from apps.engine import History, OtherSymbol
 from apps.engine.candles import Candles
 from apps.engine.candles.resampling import resample
 from apps.engine.language.strategy import Strategy
@@ -26,6 +26,12 @@ def sample_market(seed: int) -> Market:
 
 def backtest_on_sample(strategy: Strategy, market: Market) -> SimulationResult:
     """Return the result over all candles of the strategy's symbols."""
+    histories, start, end = sample_histories(strategy, market)
+    return simulate(strategy, histories, start=start, end=end, capital=CAPITAL)
+
+
+def sample_histories(strategy: Strategy, market: Market) -> tuple[list[History], int, int]:
+    """Return the histories of the strategy's symbols, and the start and end of their candles."""
     symbols, timeframe = strategy.basicInfo.symbols, strategy.basicInfo.timeframe
     time = market[symbols[0], "1d" if timeframe == "1d" else "1m"].time
     first, last = (day_in_india(int(moment)) for moment in time[[0, -1]])
@@ -50,4 +56,4 @@ def backtest_on_sample(strategy: Strategy, market: Market) -> SimulationResult:
         )
         for symbol in symbols
     ]
-    return simulate(strategy, histories, start=start, end=end, capital=CAPITAL)
+    return histories, start, end
