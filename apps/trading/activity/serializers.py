@@ -178,7 +178,7 @@ class OrderSerializer(AnswerSerializer):
     )
     status = ChoiceField(
         choices=OrderStatus,
-        help_text="`open`: it waits for its symbol's next bar; `filled`, `cancelled` and `rejected`"
+        help_text="`open`: it waits for a bar that fills it; `filled`, `cancelled` and `rejected`"
         " are the ends.",
     )
     reason = NullableTextField(help_text="The reason of an exit, or of a missing fill.")

@@ -13,7 +13,7 @@ from django.db.models import F, Q
 from apps.engine import EngineError
 from apps.engine.candles import TIMEFRAME_SECONDS, TIMEFRAMES, Candles
 from apps.engine.live import BarSnapshot
-from apps.market.candles import SeriesKey, concat, read_all_closed
+from apps.market.candles import GRACE_PERIOD, SeriesKey, concat, read_all_closed
 from apps.market.rulebook import contract_closes
 from apps.trading.live.stream_cache import BarStreamCache
 from apps.trading.models import BarRow, BarStream, RunState
@@ -126,7 +126,11 @@ def _read_expiries(caches: Sequence[BarStreamCache]) -> None:
         {
             symbol: calendar
             for cache in caches
-            for symbol, calendar in zip(cache.stream.symbols, cache.calendars, strict=True)
+            for symbol, calendar in zip(
+                [*cache.stream.symbols, *(symbol for symbol, _ in cache.stream.read_series)],
+                [*cache.calendars, *cache.read_calendars],
+                strict=True,
+            )
         }
     )
     for cache in caches:
@@ -190,7 +194,7 @@ def _find_closed_rows(pending: Sequence[PendingWork], market_now: int) -> None:
             start=start,
             now=market_now,
             after=min(cursor.since for cursor in work.cursors),
-            unread=_unread_candles(work, bars),
+            unread=_unread_candles(work, bars, market_now),
         )
 
 
@@ -208,16 +212,21 @@ def _first_unread(work: PendingWork, key: SeriesKey) -> int:
     return start - TIMEFRAME_SECONDS[timeframe] + 1  # the first candle that is not over by then
 
 
-def _unread_candles(work: PendingWork, bars: Mapping[SeriesKey, Candles]) -> list[UnreadCandles]:
-    """Return the candles of each read symbol, none of those that rows never have."""
-    stream, unread = work.stream, []
+def _unread_candles(
+    work: PendingWork, bars: Mapping[SeriesKey, Candles], market_now: int
+) -> list[UnreadCandles]:
+    """Return the candles of each read symbol, none of those that rows never have. No candle of a
+    contract is awaited after its last session.
+    """
+    stream, closes, unread = work.stream, work.cache.closes or {}, []
     for key, calendar in zip(stream.read_series, work.cache.read_calendars, strict=True):
         symbol, timeframe = key
         candles, newest = _NO_CANDLES, _END_OF_TIME
         if has_in_rows(stream.timeframe, timeframe):
             visible = visible_bars(stream, bars[key], timeframe, calendar)
             candles = visible.between(_first_unread(work, key), _END_OF_TIME)
-            newest = stream.read_until.get(symbol, -1)
+            has_ended = closes.get(symbol, _END_OF_TIME) + GRACE_PERIOD <= market_now
+            newest = _END_OF_TIME if has_ended else stream.read_until.get(symbol, -1)
         unread.append(UnreadCandles(candles, timeframe, calendar, newest, stream.segment_start))
     return unread
 

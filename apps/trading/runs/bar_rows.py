@@ -87,10 +87,10 @@ class UnreadCandles:
         self._ends = candle_ends(self.candles, self.timeframe, self.calendar)
         self.newest = max([self.newest, *self.candles.time[-1:].tolist()])
 
-    def are_complete(self, closes: int) -> bool:
-        """Return whether no candle is awaited that ended by `closes` on its date."""
-        due = _last_start(closes, self.timeframe, self.calendar)
-        return due is None or self.newest >= due
+    def are_complete(self, closes: int, *, now: int) -> bool:
+        """Return whether no candle is awaited any more that ended by `closes` on its date."""
+        due = _last_candle(closes, self.timeframe, self.calendar)
+        return due is None or self.newest >= due[0] or now >= due[1] + GRACE_PERIOD
 
     def take(self, time: int, closes: int) -> Candles:
         """Return the candles of the next row, which begins at `time`, and remove them."""
@@ -104,9 +104,9 @@ class UnreadCandles:
 
 
 @lru_cache(maxsize=1024)  # streams of one timeframe ask the same
-def _last_start(closes: int, timeframe: str, calendar: Sessions) -> int | None:
-    """Return the start of the last candle that ended by `closes`, in the session of that date or in
-    the week; None without one.
+def _last_candle(closes: int, timeframe: str, calendar: Sessions) -> tuple[int, int] | None:
+    """Return start and end of the last candle that ended by `closes`, in the session of that date
+    or in the week; None without one.
     """
     length, moment = TIMEFRAME_SECONDS[timeframe], np.array([closes - 1])
     day = ist_day(moment)
@@ -116,8 +116,8 @@ def _last_start(closes: int, timeframe: str, calendar: Sessions) -> int | None:
         opens, ends_at = (int(hour[0]) for hour in calendar.hours(day))
         moment = np.arange(opens, min(ends_at, closes), length)
     starts, ends = buckets(moment, length, calendar)
-    past = starts[ends <= closes]
-    return int(past[-1]) if len(past) else None
+    past = np.flatnonzero(ends <= closes)[-1:].tolist()
+    return (int(starts[past[0]]), int(ends[past[0]])) if past else None
 
 
 class ClosedRows(NamedTuple):
@@ -152,7 +152,7 @@ def find_closed_rows(
         if closes > now:
             return ClosedRows(rows, closes)
         complete = all(len(bars) and bars.time[-1] >= time for bars in series)
-        complete = complete and all(candles.are_complete(closes) for candles in unread)
+        complete = complete and all(candles.are_complete(closes, now=now) for candles in unread)
         if not complete and now < closes + GRACE_PERIOD:
             return ClosedRows(rows, closes + GRACE_PERIOD)
         start = time + 1

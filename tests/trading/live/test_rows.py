@@ -9,7 +9,15 @@ from apps.engine.candles import Candles
 from apps.engine.live import BarSnapshot
 from apps.market.candles.reading import GRACE_PERIOD
 from apps.market.rulebook.sessions import sessions_of
-from apps.trading.runs.bar_rows import find_closed_rows, gives_up_at, pack_bars, unpack_bars
+from apps.trading.runs.bar_rows import (
+    UnreadCandles,
+    find_closed_rows,
+    gives_up_at,
+    pack_bars,
+    pack_read,
+    unpack_bars,
+    unpack_read,
+)
 from tests.market.bars import at
 
 OPENING = 1_780_285_500  # 2026-06-01, 09:15 in Asia/Kolkata
@@ -137,3 +145,30 @@ def test_a_row_is_kept_to_the_last_bit() -> None:
     bars = np.array([[0.1, 0.3, 0.1, 0.2, 7.0], [np.nan] * 5])
     kept = unpack_bars(pack_bars(BarSnapshot(0, 60, bars)), 2)
     assert kept.tobytes() == bars.tobytes()
+
+
+def test_a_row_waits_for_a_candle_of_a_read_symbol_twenty_seconds_after_its_end() -> None:
+    evening, noon = at("2026-06-01 20:00"), at("2026-06-01 15:15")
+    commodities = [sessions_of("MCX:CRUDEOIL")]
+
+    def rows(start: int, seconds: int) -> int:
+        """Return the number of rows this long after the end of a bar, without its candle."""
+        unread = UnreadCandles(series(), "15m", CALENDARS[0], OPENING, None)
+        now = start + 900 + seconds
+        known = [series(start)]
+        return len(
+            find_closed_rows(known, "15m", commodities, start=start, now=now, unread=[unread]).rows
+        )
+
+    assert [rows(noon, seconds) for seconds in (0, GRACE_PERIOD - 1, GRACE_PERIOD)] == [0, 0, 1]
+    assert rows(evening, 0) == 1
+
+
+def test_candles_of_read_symbols_are_kept_to_the_last_bit() -> None:
+    read = series(OPENING, OPENING + 300), series(), series(OPENING)
+    row = BarSnapshot(OPENING, OPENING + 300, np.ones((1, 5)), read=read)
+    kept = unpack_read([None, pack_read(row)], 3)
+    for own, restored in zip(read, kept, strict=True):
+        for name in ("time", *Candles.NUMBERS):
+            assert getattr(own, name).tobytes() == getattr(restored, name).tobytes()
+    assert pack_read(BarSnapshot(OPENING, OPENING + 300, np.ones((1, 5)))) is None
