@@ -45,7 +45,7 @@ def kinds(monkeypatch: pytest.MonkeyPatch) -> set[object]:
 
         return call
 
-    for name in ("run", "settle"):
+    for name in ("run", "run_all", "settle"):
         monkeypatch.setattr(kernel, name, noting(name))
     return calls
 
@@ -84,7 +84,7 @@ def histories(count: int, *, bars: int) -> list[History]:
             high=close + 0.5,
             low=close - 0.5,
             close=close,
-            volume=np.ones(minutes.size),
+            volume=np.full(minutes.size, 1e6),
         )
         contract = Contract(lot=1.0 + number, segment=("cash", "")[number % 2])
         histories_of_symbols.append(
@@ -102,6 +102,7 @@ def histories(count: int, *, bars: int) -> list[History]:
         {"positionSizing": {"method": "risk_based", "riskPercentage": 1, "quantity": None}},
         {"exitConditions": {"maxHoldingCandles": 5}},
         {"executionSettings": {"productType": "intraday", "charges": "none"}},
+        {"executionSettings": {"maxVolumeShare": 50}},
     ],
 )
 def test_no_simulation_needs_more_than_was_prepared(

@@ -106,9 +106,11 @@ def _packed(
 ) -> NDArray[ColumnNumber]:
     """Return each at its place, 0 for an empty one; an empty array if all are empty, because nobody
     reads them.
+
+    It is writable: read-only arrays have another type, and would need another compilation.
     """
     if len(parts) == 1 or not any(map(len, parts)):
-        return parts[0]
+        return np.require(parts[0], requirements="W")
     whole = np.zeros(bars, parts[0].dtype)
     for part, section in zip(parts, sections, strict=True):
         if len(part):
