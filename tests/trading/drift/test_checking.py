@@ -336,6 +336,33 @@ def tamper() -> list[tuple[object, ...]]:
     ]
 
 
+def test_a_changed_candle_that_changes_places_differs_in_the_signals_of_both_symbols(
+    alice: User,
+) -> None:
+    """The second symbol rises at each candle and is the first of the ranking, until a changed
+    candle of the first rises more.
+    """
+    starts = session_starts(1, LENGTH)
+    steady = flat_candles(starts, 500.0)
+    rising = flat_candles(starts, [500.0 + number for number in range(len(starts))])
+    store_bars(dict(zip(SYMBOLS, (steady, rising), strict=True)), "30m")
+    rank = {"by": {"type": "ROC", "period": 1}, "top": 1, "every": "candle"}
+    entries = {"positionType": "long", "conditions": [ABOVE | {"value": 1}], "rank": rank}
+    exits = {"stopLoss": {"type": "percentage", "percentage": 50}, "maxHoldingCandles": 1}
+    steps = crossing_steps(SYMBOLS, "30m", entryConditions=entries, exitConditions=exits)
+    started(alice, steps)
+    step(Runner(), SYMBOLS, "30m", AFTER)
+    assert check() == {"2026-06-01": []}
+    DriftReport.objects.all().delete()
+    come_late(steady)
+    (differences,) = check().values()
+    assert differences[:3] == [
+        ("data", SYMBOLS[0], "candle"),
+        ("signal", SYMBOLS[0], "entry long"),
+        ("signal", SYMBOLS[1], "entry long"),
+    ]
+
+
 def come_late(bars: Candles) -> None:
     """Replace the last bars but one."""
     late = bars.slice(len(bars) - 5, len(bars) - 4)
