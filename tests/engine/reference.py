@@ -743,19 +743,19 @@ class ReferenceImplementation:
         return floor(room / lot + 1e-9)
 
     def lots_cash_pays(self, s: int, side: int, price: float, lots: float) -> float:
-        """Count the lots that cash pays for: step down from the number without charges.
-
-        This is slow, but plainly finds the most.
-        """
+        """Count the lots that cash pays for, by halving: more lots never cost less."""
         lot, multiplier, margin, *_ = self.contracts[s]
-        lots = min(lots, floor(max(self.cash, 0) / (lot * price * multiplier * margin)) + 1)
-        while lots >= 1:
-            value = lots * lot * price * multiplier
+        most = min(lots, floor(max(self.cash, 0) / (lot * price * multiplier * margin)) + 1)
+        paid_for: float = 0
+        while paid_for < most:
+            tried = (paid_for + most + 1) // 2
+            value = tried * lot * price * multiplier
             paid = sum(self.charges(s, value, side > 0, self.day)) / 100
-            if self.locked_by(s, side, price, lots) + paid <= self.cash + DUST:
-                break
-            lots -= 1
-        return lots
+            if self.locked_by(s, side, price, tried) + paid <= self.cash + DUST:
+                paid_for = tried
+            else:
+                most = tried - 1
+        return paid_for
 
     def locked_by(self, s: int, side: int, price: float, lots: float) -> float:
         """Return the locked money: a share of the value, plus a share of the underlying for a sold
