@@ -45,6 +45,14 @@ class BuiltInTemplate:
         return f"00000000{sha256(self.slug.encode()).hexdigest()[:16]}"
 
     @property
+    def style(self) -> str:
+        return str(self.steps["basicInfo"]["strategyType"]).replace("_", " ")
+
+    @property
+    def timeframe(self) -> str:
+        return str(self.steps["basicInfo"]["timeframe"])
+
+    @property
     def sides(self) -> str:
         """The sides that it trades, in words."""
         side = self.steps["entryConditions"]["positionType"]
@@ -69,7 +77,7 @@ class BuiltInTemplate:
             "status": AlgorithmStatus.STOPPED.value,
             "active": False,
             "strategy_type": basics["strategyType"],
-            "timeframe": basics["timeframe"],
+            "timeframe": self.timeframe,
             "symbols": basics["symbols"],
             "created_at": _ADDED,
             "updated_at": _ADDED,

@@ -95,4 +95,6 @@ def release_kill_switch_page(request: HttpRequest, user: User) -> HttpResponse:
         return go_to(request, HOME)
     count_as(request, "/api/trading/kill-switch", user=user)
     trading.release_kill_switch(owner=user, now=database.now())
-    return go_to(request, HOME, "Algorithms may be started again; what was paused stays so.")
+    return go_to(
+        request, HOME, "Kill switch is off. Paused algorithms stay paused until you resume them."
+    )

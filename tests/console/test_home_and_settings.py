@@ -25,6 +25,26 @@ def test_the_kill_switch_asks_for_its_word(browse: Browse, alice: User) -> None:
     assert not trading.read_switch(owner=alice).active
 
 
+def test_the_gallery_filters_by_style_timeframe_and_sides(browse: Browse, alice: User) -> None:
+    client = browse(alice)
+    shown = client.get("/app/gallery?style=mean+reversion&timeframe=1d&sides=").context
+    templates = shown["strategies"]
+    assert templates
+    assert {(row.style, row.timeframe) for row in templates} == {("mean reversion", "1d")}
+    nothing = client.get("/app/gallery?style=none")
+    assert nothing.context["strategies"] == []
+    assert b"No strategy fits." in nothing.content
+
+
+def test_a_blank_strategy_is_a_draft_on_its_steps(browse: Browse, alice: User) -> None:
+    client = browse(alice)
+    address = make_from_gallery(client, "blank")
+    assert address.endswith("/steps")
+    assert client.get(address).status_code == 200
+    [draft] = client.get("/app").context["attention"]
+    assert draft["status"] == "draft"
+
+
 def test_a_draft_needs_attention(browse: Browse, alice: User) -> None:
     client = browse(alice)
     address = make_from_gallery(client, "rsi-2")

@@ -224,7 +224,7 @@ def test_a_wrong_override_is_shown_beside_its_field(
     answer = client.post(address, {**RANGE, name: text})
     assert answer.status_code == 400
     assert problem in answer.context["problems"][name]
-    assert answer.context["refused"] == "A field needs another value."
+    assert answer.context["refused"] == "Check the highlighted fields."
     page = answer.content.decode()
     assert '<details class="overrides" open>' in page
     typing = client.post(address, {**RANGE, name: text, "change": "typing"}, headers=PART)

@@ -103,7 +103,7 @@ def _refused(refusal: ServiceError, roots: list[FormNode]) -> dict[str, Any]:
     has_places = problems and problems.keys() <= places
     return {
         "problems": problems,
-        "refused": "A field needs another value." if has_places else str(refusal),
+        "refused": "Check the highlighted fields." if has_places else str(refusal),
     }
 
 

@@ -36,22 +36,45 @@ def algorithms_page(request: HttpRequest, user: User) -> HttpResponse:
     return show(request, "algorithms", {"algorithms": algorithm_listing(request, user)})
 
 
+GALLERY_FILTERS: Final = ("style", "timeframe", "sides")
+"""Properties of a template by which the gallery is filtered."""
+
+
 @console_page()
 def gallery_page(request: HttpRequest, user: User) -> HttpResponse:
     """Show the built-in templates and those of users; on POST make an algorithm."""
     if request.method == "POST":
         count_as(request, _CALLS, user=user)
-        by_slug = {template.slug: template for template in services.BUILT_IN_TEMPLATES}
-        template = by_slug.get(request.POST.get("strategy", ""))
-        if template is None:
-            raise NotFound
-        algorithm = services.clone(
-            owner=user, algorithm_id=template.id, name=template.name, now=database.now()
-        )
-        return go_to(request, _address(algorithm), f"{algorithm.name} is yours now: change it.")
-    shared = listing(request, services.templates(viewer=user), TemplateSerializer)
-    context = {"strategies": services.BUILT_IN_TEMPLATES, "shared": shared}
+        return _made(request, user, request.POST.get("strategy", ""))
+    chosen = {name: request.GET[name] for name in GALLERY_FILTERS if request.GET.get(name)}
+    templates = services.BUILT_IN_TEMPLATES
+    context = {
+        "strategies": [
+            template
+            for template in templates
+            if all(getattr(template, name) == value for name, value in chosen.items())
+        ],
+        "filters": [
+            (name, sorted({getattr(template, name) for template in templates}), chosen.get(name))
+            for name in GALLERY_FILTERS
+        ],
+        "shared": listing(request, services.templates(viewer=user), TemplateSerializer),
+    }
     return show(request, "gallery", context)
+
+
+def _made(request: HttpRequest, user: User, slug: str) -> HttpResponse:
+    """Make an algorithm of a built-in template, or a draft without steps; go to its page."""
+    now = database.now()
+    if slug == "blank":
+        algorithm = services.create(owner=user, changes={}, now=now)
+        return go_to(request, f"{_address(algorithm)}/steps", "Fill in the five steps.")
+    template = {template.slug: template for template in services.BUILT_IN_TEMPLATES}.get(slug)
+    if template is None:
+        raise NotFound
+    algorithm = services.clone(owner=user, algorithm_id=template.id, name=template.name, now=now)
+    text = "Added to your algorithms. Edit it, or backtest it as it is."
+    return go_to(request, _address(algorithm), text)
 
 
 READING_ORDER = (

@@ -35,7 +35,7 @@ OBSERVE = """() => {
         for (const text of texts) window.seen[text] ??= Date.now();
     }).observe(board, { childList: true, subtree: true, characterData: true });
 }"""
-FOLLOWS, WAITS = "Follows what happens.", "Not connected just now; it tries again."
+FOLLOWS, WAITS = "Live", "Offline: trying again"
 CROWDED = "Other programs use all event streams of this login; it tries again."
 MOST_STREAMS, UPDATES = 4, 40
 _amounts = count(1_001)

@@ -72,7 +72,7 @@ def sign_up(page: Page) -> str:
 def make_from_template(page: Page, name: str) -> str:
     """Make an algorithm from a template of the gallery, and stay on its page; return its id."""
     page.goto("/app/gallery")
-    page.get_by_role("button", name=f"Make from template: {name}").click()
+    page.get_by_role("button", name=f"Use this strategy: {name}").click()
     page.wait_for_url("**/app/algorithms/*")
     return id_in_address(page)
 

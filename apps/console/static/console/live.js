@@ -5,10 +5,10 @@
 (() => {
   const NAME = "algotrade-events";
   const TEXTS = {
-    open: "Follows what happens.",
-    waiting: "Not connected just now; it tries again.",
-    crowded: "Other programs use all event streams of this login; it tries again.",
-    ended: "You are signed out.",
+    open: "Live",
+    waiting: "Offline: trying again",
+    crowded: "Offline: this login has too many event streams. Trying again",
+    ended: "Signed out",
   };
   const LONGEST_WAIT = 60_000;
   // A stream that says nothing for so long is lost: it sends a comment each 15 seconds.
