@@ -31,9 +31,9 @@ def test_the_gallery_filters_by_style_timeframe_and_sides(browse: Browse, alice:
     templates = shown["strategies"]
     assert templates
     assert {(row.style, row.timeframe) for row in templates} == {("mean reversion", "1d")}
-    nothing = client.get("/app/gallery?style=none")
-    assert nothing.context["strategies"] == []
-    assert b"No strategy fits." in nothing.content
+    empty = client.get("/app/gallery?style=none")
+    assert empty.context["strategies"] == []
+    assert b"No strategy fits." in empty.content
 
 
 def test_a_blank_strategy_is_a_draft_on_its_steps(browse: Browse, alice: User) -> None:
