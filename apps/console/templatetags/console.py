@@ -29,6 +29,8 @@ _NAVIGATION: Final = (
     ("/app/data", "Data"),
     ("/app/settings", "Settings"),
 )
+# Templates write "" for a key of a mapping that is None, such as the result of a queued backtest.
+_MISSING: Final = (None, "")
 _INDIA: Final = ZoneInfo("Asia/Kolkata")
 # Marks in a user agent, the most specific first: nearly all contain Safari.
 _BROWSERS: Final = (
@@ -59,19 +61,19 @@ def _sample_notice(notices: Collection[str]) -> str:
 
 
 @register.filter("rupees")
-def _write_rupees(amount: float | None) -> str:
+def _write_rupees(amount: Any) -> str:
     """Write whole rupees, lakhs and crores set apart."""
-    return NO_VALUE if amount is None else format_rupees(float(amount), 0)
+    return NO_VALUE if amount in _MISSING else format_rupees(float(amount), 0)
 
 
 @register.filter("number")
-def _write_number(value: float | None, digits: int = 2) -> str:
-    return NO_VALUE if value is None else format_number(float(value), digits)
+def _write_number(value: Any, digits: int = 2) -> str:
+    return NO_VALUE if value in _MISSING else format_number(float(value), digits)
 
 
 @register.filter("percent")
-def _write_percent(value: float | None) -> str:
-    return NO_VALUE if value is None else f"{format_number(float(value))}%"
+def _write_percent(value: Any) -> str:
+    return NO_VALUE if value in _MISSING else f"{format_number(float(value))}%"
 
 
 @register.filter("sign")
