@@ -17,9 +17,9 @@ from tests.trading.live.market_day import (
     DAY,
     FIRST,
     backtested,
+    catch_up,
     crossing_steps,
     random_candles,
-    replay,
     session_starts,
     started,
     store_bars,
@@ -47,11 +47,21 @@ def locked_days(sign: int) -> Candles:
     return replace(bars, **locked)
 
 
-@pytest.mark.parametrize("sign", [1, -1])
-@pytest.mark.parametrize("side", ["long", "short"])
-@pytest.mark.parametrize("product", ["intraday", "delivery"])
+@pytest.mark.parametrize(
+    ("product", "side", "sign"),
+    [
+        ("intraday", "long", 1),
+        ("intraday", "short", 1),
+        ("delivery", "long", -1),
+        ("delivery", "short", -1),
+        pytest.param("intraday", "long", -1, marks=pytest.mark.slow),
+        pytest.param("intraday", "short", -1, marks=pytest.mark.slow),
+        pytest.param("delivery", "long", 1, marks=pytest.mark.slow),
+        pytest.param("delivery", "short", 1, marks=pytest.mark.slow),
+    ],
+)
 def test_paper_and_backtest_wait_with_exits_and_refuse_entries_at_circuits(
-    alice: User, sign: int, side: str, product: str
+    alice: User, product: str, side: str, sign: int
 ) -> None:
     always = {"type": "indicator_value", "indicator": {"type": "PRICE"}, "operator": "above"}
     given = crossing_steps(
@@ -85,7 +95,7 @@ def test_paper_and_backtest_wait_with_exits_and_refuse_entries_at_circuits(
         },
         "1d",
     )
-    replay(series, "15m", LENGTH, Runner())
+    catch_up(series, "15m", LENGTH, Runner())
 
     result = backtested(run, start=FIRST, end=FIRST + 7 * DAY)
     assert trades_of(run) == expected_of(result)

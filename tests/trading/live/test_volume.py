@@ -13,9 +13,9 @@ from tests.trading.live.market_day import (
     DAY,
     FIRST,
     backtested,
+    catch_up,
     crossing_steps,
     random_candles,
-    replay,
     session_starts,
     started,
     store_bars,
@@ -49,7 +49,7 @@ def test_orders_by_volume_wait_until_there_is_some(alice: User, silent_days: int
     )
     run, series = started(alice, given), {SYMBOL: bars}
     store_bars(series, "15m")
-    replay(series, "15m", LENGTH, Runner())
+    catch_up(series, "15m", LENGTH, Runner())
 
     result = backtested(run, start=FIRST, end=FIRST + 7 * DAY)
     assert trades_of(run) == expected_of(result)
@@ -79,7 +79,7 @@ def test_an_entry_takes_the_same_share_of_the_volume_of_its_bar(alice: User) -> 
     )
     run, series = started(alice, given), {SYMBOL: bars}
     store_bars(series, "15m")
-    replay(series, "15m", LENGTH, Runner())
+    catch_up(series, "15m", LENGTH, Runner())
 
     result = backtested(run, start=FIRST, end=FIRST + 7 * DAY)
     assert trades_of(run) == expected_of(result)
