@@ -94,17 +94,3 @@ def test_up_to_four_are_compared_and_more_is_said(
     assert [rule["id"] for rule in violations if rule["impact"] in ("serious", "critical")] == []
     assert messages == []
     window.close()
-
-
-def test_a_cancelled_backtest_leads_to_another_try(page: Page, trader: Trader) -> None:
-    messages = console_of(page)
-    page.goto(f"{trader.pages['algorithm']}/backtest?kind=optimization")
-    page.get_by_role("button", name="Run the backtest").click()
-    page.wait_for_url("**/app/backtests/*")
-    cancel = page.get_by_role("button", name="Cancel")
-    if cancel.is_visible():
-        cancel.press("Enter")
-        expect(page.get_by_role("heading", name="You cancelled this backtest")).to_be_visible()
-        page.get_by_role("link", name="Run it again").press("Enter")
-        expect(page.get_by_label("Kind")).to_have_value("optimization")
-    assert messages == []
