@@ -69,7 +69,6 @@ def test_pages_of_the_console_have_the_note(client: Client, alice: User, old: Ba
     client.post("/app/sign-in", {"email": alice.email, "password": make.PASSWORD})
     for page in (
         f"/app/backtests/{old.pk}",
-        f"/app/backtests/{old.pk}/evidence",
         "/app/backtests",
         f"/app/backtests/compare?id={old.pk}&id={old.pk}",
     ):

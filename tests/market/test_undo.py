@@ -92,7 +92,9 @@ def test_undo_restores_a_sample_with_its_later_bars(tmp_path: Path) -> None:
 
 def test_undo_removes_a_loaded_sample() -> None:
     load("--sample")
-    assert "NSE:RELIANCE 1m: 21000 bars, 0 after the undo" in load("--undo")
+    undone = load("--undo")
+    assert "NSE:NIFTY 1m: 21000 bars, 0 after the undo" in undone
+    assert "series more" in undone
     assert not CandleChunk.objects.exists()
 
 

@@ -4,6 +4,7 @@ from typing import Any, Final
 
 import orjson
 from django.http import HttpRequest, HttpResponse
+from django.views.decorators.gzip import gzip_page
 
 from apps.accounts.models import User
 from apps.algorithms import services
@@ -208,6 +209,7 @@ def _address(algorithm: Algorithm) -> str:
     return f"/app/algorithms/{algorithm.pk}"
 
 
+@gzip_page
 @console_page()
 def steps_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpResponse:
     """Show the steps as a form; each change is checked while the user types, and saved on
