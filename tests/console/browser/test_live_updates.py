@@ -36,7 +36,7 @@ OBSERVE = """() => {
     }).observe(board, { childList: true, subtree: true, characterData: true });
 }"""
 FOLLOWS, WAITS = "Live", "Offline: trying again"
-CROWDED = "Other programs use all event streams of this login; it tries again."
+CROWDED = "Offline: this login has too many event streams. Trying again"
 MOST_STREAMS, UPDATES = 4, 40
 _amounts = count(1_001)
 
@@ -146,7 +146,7 @@ def test_a_browser_reconnects_after_a_lost_network(board: Board) -> None:
 def test_a_sign_out_in_another_tab_ends_the_stream(board: Board) -> None:
     page, other = board.open(), board.open()
     other.get_by_role("button", name="Sign out").click()
-    expect(page.locator("#stream")).to_have_text("You are signed out.", timeout=30_000)
+    expect(page.locator("#stream")).to_have_text("Signed out", timeout=30_000)
 
 
 def test_a_stream_ends_within_five_seconds_of_its_session(board: Board) -> None:
