@@ -44,19 +44,18 @@ STORED = """
 """
 BARS = "SELECT sum(bars) FROM market_candlechunk WHERE symbol = %s AND timeframe = %s"
 SECONDS_TO_STORE = 60_000
+OVER_SAMPLE = "Replace generated candles"
 
 
-def check(
-    page: Page, path: Path, *, form: str = "Candles", over_sample: bool = False, **options: str
-) -> str:
-    """Have a file checked, perhaps to replace a generated sample; return the report."""
+def check(page: Page, path: Path, *ticked: str, form: str = "Candles", **options: str) -> str:
+    """Have a file checked, with these boxes ticked; return the report."""
     page.goto("/app/data/upload")
     card = page.locator("form.card").filter(has=page.get_by_role("heading", name=form))
     card.get_by_label("File", exact=True).set_input_files(path)
     for label, text in options.items():
         card.get_by_label(label, exact=True).fill(text)
-    if over_sample:
-        card.get_by_label("Replace generated candles").check()
+    for label in ticked:
+        card.get_by_label(label).check()
     with page.expect_response("**/app/data/upload") as answered:
         card.get_by_role("button", name="Check the file").click()
     assert answered.value.status < 500
@@ -92,7 +91,7 @@ def test_a_file_of_the_largest_allowed_size(page: Page, up: Service, tmp_path: P
     path.write_bytes(minutes(MOST_UPLOADED))
     before = most_memory(up)
     began = time.monotonic()
-    report = check(page, path, over_sample=True, Symbol="NSE:TCS")
+    report = check(page, path, OVER_SAMPLE, Symbol="NSE:TCS")
     checked = time.monotonic()
     assert store(page) == added_of(report) > 60_000
     print(
@@ -108,7 +107,7 @@ def test_a_real_candle_file_is_stored_as_checked(
     path = market_data / "INFY_1m_2024-25.parquet"
     before = stored(up)
     assert "A generated sample is stored" in check(page, path, Symbol="NSE:INFY")
-    report = check(page, path, over_sample=True, Symbol="NSE:INFY")
+    report = check(page, path, OVER_SAMPLE, Symbol="NSE:INFY")
     assert "nothing is stored yet" in report
     assert stored(up) == before
     assert store(page) == added_of(report) > 90_000
