@@ -198,21 +198,15 @@ def _what_if(request: HttpRequest, **target: Any) -> HttpResponse:
         "name": backtest.name or "Backtest",
         "address": f"/app/backtests/{backtest.pk}",
         "changes": result["changes"],
-        "rows": [row for row in rows if row["difference"]],
+        "rows": [row for row in rows if row["differs"]],
     }
     return show(request, "parts/what_if" if is_part(request) else "what_if", context)
 
 
 def _metric_row(name: str, values: list[float | None]) -> dict[str, Any]:
-    """Return a metric of several results; `difference` is their spread, by the largest of them."""
-    numbers = [value or 0.0 for value in values]
-    largest = max(map(abs, numbers)) or 1.0
-    return {
-        "name": name,
-        "values": values,
-        "unit": METRICS[name].unit,
-        "difference": (max(numbers) - min(numbers)) / largest,
-    }
+    """Return a metric of several results, and whether they differ in it."""
+    differs = len(set(values)) > 1
+    return {"name": name, "values": values, "unit": METRICS[name].unit, "differs": differs}
 
 
 @console_page()
@@ -242,7 +236,7 @@ def compare_page(request: HttpRequest, user: User) -> HttpResponse:
                 for curve, row in zip(curves, compared, strict=True)
             ]
         ),
-        "rows": sorted(rows, key=lambda row: not row["difference"]),
+        "rows": sorted(rows, key=lambda row: not row["differs"]),
         "sample_notices": list(map(services.notice_on_result, compared)),
     }
     return show(request, "compare", context)

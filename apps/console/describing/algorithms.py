@@ -69,7 +69,7 @@ def _made(request: HttpRequest, user: User, slug: str) -> HttpResponse:
     now = database.now()
     if slug == "blank":
         algorithm = services.create(owner=user, changes={}, now=now)
-        return go_to(request, f"{_address(algorithm)}/steps", "Fill in the five steps.")
+        return go_to(request, f"{_address(algorithm)}/steps", "Fill in the steps.")
     template = {template.slug: template for template in services.BUILT_IN_TEMPLATES}.get(slug)
     if template is None:
         raise NotFound

@@ -5,6 +5,7 @@ The models parse requests, and their JSON schema is the documentation.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from math import prod
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeAlias
@@ -83,9 +84,9 @@ class StudyConfig(StrictModel):
             raise InvalidStudy((*wrong, *missing)) from error
 
     @property
+    @abstractmethod
     def items(self) -> int:
         """The number of simulations of a search, or of paths of a Monte Carlo."""
-        raise NotImplementedError
 
     def errors_in(self, steps: Mapping[str, Any]) -> tuple[FieldError, ...]:
         """Return the errors of the study of complete steps."""
@@ -121,8 +122,8 @@ class SearchConfig(StudyConfig):
         fault = self._size_fault()
         return () if fault is None else (fault,)
 
-    def _size_fault(self) -> FieldError | None:
-        raise NotImplementedError
+    @abstractmethod
+    def _size_fault(self) -> FieldError | None: ...
 
 
 class WalkForwardConfig(SearchConfig):

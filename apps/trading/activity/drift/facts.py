@@ -96,8 +96,8 @@ FACTS: Final = get_args(Fact)
 class SessionRecord:
     """The record of one run in one session.
 
-    Times are starts of bars, epoch seconds. Rows closed up to `closes`, at first the start of the
-    session's first row. `undecided` are entry signals of a last close that the
+    Times are starts of bars, epoch seconds. `closes` is the end of the last added row, at first the
+    start of the session's first row. `undecided` are entry signals of a last close that the
     present position ignores, unless the next session's open closes it: only that session decides
     whether there was a signal (engine rule 7).
     """
