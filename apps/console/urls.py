@@ -8,6 +8,7 @@ from apps.console.account import entry, profile, security, webhooks
 from apps.console.backtesting import backtests
 from apps.console.backtesting.new_backtest import new_backtest_page
 from apps.console.describing import algorithms
+from apps.console.editing import steps
 from apps.console.gate import console_page
 from apps.console.home import kill_switch_page, release_kill_switch_page
 
@@ -27,8 +28,8 @@ urlpatterns = [
     path("gallery", algorithms.gallery_page),
     path("algorithms", algorithms.algorithms_page),
     path("algorithms/<str:algorithm_id>", algorithms.algorithm_page),
-    path("algorithms/<str:algorithm_id>/steps", algorithms.steps_page),
-    path("algorithms/<str:algorithm_id>/json", algorithms.json_page),
+    path("algorithms/<str:algorithm_id>/steps", steps.steps_page),
+    path("algorithms/<str:algorithm_id>/json", steps.json_page),
     path("algorithms/<str:algorithm_id>/versions", algorithms.versions_page),
     path("algorithms/<str:algorithm_id>/backtest", new_backtest_page),
     path("algorithms/<str:algorithm_id>/do/<str:action>", algorithms.algorithm_action_page),

@@ -6,7 +6,7 @@ from apps.accounts.models import User
 from apps.algorithms.configuration import STEPS
 from apps.algorithms.models import Algorithm
 from apps.algorithms.services import BUILT_IN_TEMPLATES, BuiltInTemplate
-from apps.console.describing.algorithms import STEPS_FORM
+from apps.console.editing.steps import STEPS_FORM
 from apps.console.schema_forms import form_of, read_form
 from apps.engine.language import read_strategy
 from tests.console.conftest import Browse

@@ -10,7 +10,7 @@ from apps.algorithms.services import STEPS, Configuration
 from apps.backtests.analysis import humanize
 from apps.backtests.models import BacktestKind
 from apps.backtests.services import STUDY_FIELDS
-from apps.console.describing.algorithms import STEPS_FORM
+from apps.console.editing.steps import STEPS_FORM
 from apps.console.schema_forms import FormNode, Option, Roots, form_of, read_form
 from apps.core.api.resources import ref
 from apps.engine.language import read_strategy

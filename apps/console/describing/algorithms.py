@@ -1,10 +1,8 @@
-"""Algorithms: the gallery, an algorithm in words and as JSON, its versions, and its actions."""
+"""Algorithms: the gallery, an algorithm in words, its versions, and its actions."""
 
 from typing import Any, Final
 
-import orjson
 from django.http import HttpRequest, HttpResponse
-from django.views.decorators.gzip import gzip_page
 
 from apps.accounts.models import User
 from apps.algorithms import services
@@ -18,18 +16,14 @@ from apps.algorithms.serializers import (
     VersionSerializer,
     VersionSummaryQuery,
     VersionSummarySerializer,
-    step_refs,
 )
-from apps.algorithms.services import STEPS, Configuration
-from apps.console.gate import by_field, console_page, count_as, go_to, is_part, sent, show
+from apps.console.gate import console_page, count_as, go_to, sent, show
 from apps.console.lists import algorithm_listing, listing
-from apps.console.schema_forms import form_of, list_paths, read_form
-from apps.core import database, requests
-from apps.core.errors import Fault, InvalidInput, NotFound
+from apps.core import database
+from apps.core.errors import NotFound
 from apps.trading import services as trading
 
 _CALLS: Final = "/api/trading/algorithms"
-STEPS_FORM: Final = step_refs()
 
 
 @console_page()
@@ -106,48 +100,6 @@ def algorithm_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpR
 
 
 @console_page()
-def json_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpResponse:
-    """Show the steps as the API takes them; saving stores the typed text."""
-    algorithm = services.read(owner=user, algorithm_id=algorithm_id)
-    context: dict[str, Any] = {
-        "algorithm": AlgorithmSerializer.render(algorithm),
-        "text": _text_of(algorithm),
-        "tab": "json",
-    }
-    if request.method != "POST":
-        return show(request, "algorithm_json", context)
-    count_as(request, _CALLS, user=user)
-    text = request.POST.get("steps", "")
-    try:
-        body = _parsed(text)
-        services.update(
-            owner=user,
-            algorithm_id=algorithm_id,
-            changes=AlgorithmBodySerializer.read(body),
-            now=database.now(),
-        )
-    except InvalidInput as refusal:
-        context |= {"text": text, "problems": by_field(refusal.faults)}
-        return show(request, "algorithm_json", context, status=400)
-    return go_to(request, _address(algorithm), "Saved.")
-
-
-def _text_of(algorithm: Algorithm) -> str:
-    return orjson.dumps(algorithm.configuration, option=orjson.OPT_INDENT_2).decode()
-
-
-def _parsed(text: str) -> dict[str, Any]:
-    """Read only the six steps. Raises InvalidInput."""
-    body = requests.read_json(text.encode())
-    if not isinstance(body, dict):
-        raise InvalidInput(Fault("", "must be an object of steps"))
-    unknown = body.keys() - STEPS.keys()
-    if unknown:
-        raise InvalidInput(*(Fault(name, "is no step") for name in sorted(unknown)))
-    return body
-
-
-@console_page()
 def versions_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpResponse:
     """List the versions, and describe the differences of two of them."""
     algorithm = services.read(owner=user, algorithm_id=algorithm_id)
@@ -207,51 +159,3 @@ def algorithm_action_page(
 
 def _address(algorithm: Algorithm) -> str:
     return f"/app/algorithms/{algorithm.pk}"
-
-
-@gzip_page
-@console_page()
-def steps_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpResponse:
-    """Show the steps as a form; each change is checked while the user types, and saved on
-    demand.
-    """
-    algorithm = services.read(owner=user, algorithm_id=algorithm_id)
-    steps = algorithm.configuration
-    context: dict[str, Any] = {
-        "algorithm": AlgorithmSerializer.render(algorithm),
-        "address": f"{_address(algorithm)}/steps",
-        "tab": "steps",
-    }
-    status = 200
-    if request.method == "POST":
-        steps = read_form(request.POST.dict(), STEPS_FORM, change=request.POST.get("change", ""))
-        if request.POST.get("change") == "save":
-            count_as(request, _CALLS, user=user)
-            try:
-                services.update(
-                    owner=user,
-                    algorithm_id=algorithm_id,
-                    changes=AlgorithmBodySerializer.read(steps),
-                    now=database.now(),
-                )
-                return go_to(request, _address(algorithm), "Saved.")
-            except InvalidInput as refusal:
-                context["refused"], status = str(refusal), 400
-    review = services.review(algorithm=_with_steps(algorithm, steps), now=database.now())
-    form = form_of(steps, STEPS_FORM)
-    lists = list_paths(form)
-    context |= {
-        "form": form,
-        "problems": by_field(review.errors, lists),
-        "doubts": by_field(review.warnings, lists),
-        "is_typing": request.POST.get("change") == "typing",
-    }
-    if is_part(request):
-        return show(request, "parts/form", context)
-    return show(request, "algorithm_steps", context, status=status)
-
-
-def _with_steps(algorithm: Algorithm, steps: Configuration) -> Algorithm:
-    """Return the algorithm with other steps, without storing it."""
-    columns = {column: steps[wire] for wire, column in STEPS.items()}
-    return Algorithm(pk=algorithm.pk, owner_id=algorithm.owner_id, name=algorithm.name, **columns)

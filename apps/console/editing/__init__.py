@@ -1,0 +1,1 @@
+"""The editor of the steps: as a form, and as JSON."""
