@@ -28,6 +28,7 @@ __all__ = [
     "AlgorithmStatus",
     "AlgorithmTransition",
     "StatusChange",
+    "UnsavedSteps",
     "Version",
 ]
 
@@ -261,3 +262,20 @@ class Version(models.Model):
 
     def __str__(self) -> str:
         return f"Version {self.number} of {self.algorithm_id}"
+
+
+class UnsavedSteps(models.Model):
+    """The steps of an algorithm as an editor last sent them, complete or not, until they are saved
+    or dropped.
+    """
+
+    algorithm = models.OneToOneField(
+        Algorithm, models.CASCADE, primary_key=True, related_name="unsaved_steps"
+    )
+    configuration = JSONField(help_text="The steps by their wire names")
+    version = models.PositiveIntegerField(help_text="The version from which the editor began")
+    editor = models.CharField(max_length=24, help_text="Id of the opened page that sent them")
+    changed_at = models.DateTimeField(db_index=True)
+
+    def __str__(self) -> str:
+        return f"Unsaved steps of {self.algorithm_id}"

@@ -27,6 +27,12 @@ from apps.algorithms.lifecycle import AlgorithmStatus, AlgorithmTransition
 from apps.algorithms.models import Algorithm, StatusChange, Version
 from apps.algorithms.performance.alerts import Alerts
 from apps.algorithms.study_results import keep_monte_carlo, keep_walk_forward
+from apps.algorithms.unsaved_steps import (
+    drop_unsaved_steps,
+    keep_unsaved_steps,
+    purge,
+    unsaved_steps,
+)
 from apps.algorithms.warnings import read_symbols_without_candles, warnings_of
 from apps.core import audit, limits
 from apps.core.audit import Action
@@ -64,10 +70,13 @@ __all__ = [
     "change_status",
     "clone",
     "create",
+    "drop_unsaved_steps",
     "history",
     "keep_monte_carlo",
+    "keep_unsaved_steps",
     "keep_walk_forward",
     "listed",
+    "purge",
     "read",
     "review",
     "set_alerts",
@@ -75,6 +84,7 @@ __all__ = [
     "templates",
     "to_fault",
     "unfinished_steps",
+    "unsaved_steps",
     "update",
     "validate",
     "version_summary",

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Final, Protocol
 
 from apps.accounts import services as accounts
+from apps.algorithms import services as algorithms
 from apps.backtests import services as backtests
 from apps.core import jobs as core
 from apps.trading import services as trading
@@ -22,6 +23,7 @@ class Purge(Protocol):
 
 PURGES: Final[Mapping[str, Purge]] = {
     "accounts": accounts.purge,
+    "algorithms": algorithms.purge,
     "backtests": backtests.purge,
     "core": core.purge,
     "trading": trading.purge,

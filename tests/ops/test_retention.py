@@ -24,6 +24,7 @@ def test_the_purge_uses_its_due_time_as_the_clock() -> None:
 def test_every_app_is_purged_and_counts_its_rows() -> None:
     assert retention.purge_all(now=make.NOW) == {
         "accounts": 0,
+        "algorithms": 0,
         "backtests": 0,
         "core": 0,
         "trading": 0,

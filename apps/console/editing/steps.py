@@ -1,5 +1,6 @@
 """The steps of an algorithm as a form and as JSON."""
 
+from dataclasses import replace
 from typing import Any, Final
 
 import orjson
@@ -11,6 +12,7 @@ from apps.algorithms import services
 from apps.algorithms.models import Algorithm
 from apps.algorithms.serializers import AlgorithmBodySerializer, AlgorithmSerializer, step_refs
 from apps.algorithms.services import STEPS, Configuration
+from apps.console.editing.unsaved import UnsavedState, keep_unsaved, open_unsaved
 from apps.console.gate import by_field, console_page, count_as, go_to, is_part, show
 from apps.console.schema_forms import form_of, list_paths, read_form
 from apps.core import database, requests
@@ -24,30 +26,33 @@ STEPS_FORM: Final = step_refs()
 @console_page()
 def steps_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpResponse:
     """Show the steps as a form; each change is checked while the user types, and saved on
-    demand.
+    demand; unsaved changes are kept.
     """
     algorithm = services.read(owner=user, algorithm_id=algorithm_id)
-    steps = algorithm.configuration
+    address = f"{_address(algorithm)}/steps"
     context: dict[str, Any] = {
         "algorithm": AlgorithmSerializer.render(algorithm),
-        "address": f"{_address(algorithm)}/steps",
+        "address": address,
         "tab": "steps",
     }
-    status = 200
+    status, change = 200, request.POST.get("change", "")
+    if change == "drop":
+        services.drop_unsaved_steps(algorithm)
+        return go_to(request, address, "Dropped. These are the saved steps.")
     if request.method == "POST":
-        steps = read_form(request.POST.dict(), STEPS_FORM, change=request.POST.get("change", ""))
-        if request.POST.get("change") == "save":
+        sent_form = {path: text.replace("\0", "") for path, text in request.POST.dict().items()}
+        steps = read_form(sent_form, STEPS_FORM, change=change)
+        context["unsaved"] = keep_unsaved(algorithm, sent_form, steps, now=database.now())
+        if change == "save":
             count_as(request, _CALLS, user=user)
             try:
-                services.update(
-                    owner=user,
-                    algorithm_id=algorithm_id,
-                    changes=AlgorithmBodySerializer.read(steps),
-                    now=database.now(),
-                )
+                _save(user, algorithm, steps, context["unsaved"])
                 return go_to(request, _address(algorithm), "Saved.")
             except InvalidInput as refusal:
+                context["unsaved"] = replace(context["unsaved"], version=algorithm.version)
                 context["refused"], status = str(refusal), 400
+    else:
+        steps, context["unsaved"] = open_unsaved(algorithm)
     review = services.review(algorithm=_with_steps(algorithm, steps), now=database.now())
     form = form_of(steps, STEPS_FORM)
     lists = list_paths(form)
@@ -55,11 +60,22 @@ def steps_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpRespo
         "form": form,
         "problems": by_field(review.errors, lists),
         "doubts": by_field(review.warnings, lists),
-        "is_typing": request.POST.get("change") == "typing",
+        "is_typing": change == "typing",
     }
     if is_part(request):
         return show(request, "parts/form", context)
     return show(request, "algorithm_steps", context, status=status)
+
+
+def _save(user: User, algorithm: Algorithm, steps: Configuration, unsaved: UnsavedState) -> None:
+    """Save the steps, unless another version was saved since. Raises InvalidInput."""
+    if unsaved.version != algorithm.version:
+        text = f"Version {algorithm.version} was saved after you began. Save again to replace it."
+        raise InvalidInput(Fault("", text))
+    body = AlgorithmBodySerializer.read(steps)
+    now = database.now()
+    services.update(owner=user, algorithm_id=algorithm.pk, changes=body, now=now)
+    services.drop_unsaved_steps(algorithm)
 
 
 def _with_steps(algorithm: Algorithm, steps: Configuration) -> Algorithm:
