@@ -519,13 +519,9 @@ class Review:
         return not self.errors
 
 
-def validate(*, owner: User, algorithm_id: str, now: datetime) -> Review:
-    """Review the stored steps, and the stored history of their symbols.
-
-    Raises AlgorithmNotFound.
-    """
-    algorithm = read(owner=owner, algorithm_id=algorithm_id)
-    reading = read_strategy(algorithm.configuration)
+def validate(*, steps: Configuration, now: datetime) -> Review:
+    """Review steps, and the stored history of their symbols."""
+    reading = read_strategy(steps)
     if reading.strategy is None:
         return _unfinished(reading)
     basic, rule_set = reading.strategy.basicInfo, current_rule_set()

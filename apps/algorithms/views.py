@@ -11,6 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.algorithms import services
+from apps.algorithms.configuration import STEPS
 from apps.algorithms.models import Algorithm, AlgorithmNotFound
 from apps.algorithms.serializers import (
     SORTS,
@@ -205,7 +206,26 @@ class AlgorithmViewSet(OwnedViewSet):
         Nothing is changed.
         """
         self.read(EmptyBody)
-        review = services.validate(owner=self.owner, algorithm_id=algorithm_id, now=self.now)
+        algorithm = services.read(owner=self.owner, algorithm_id=algorithm_id)
+        review = services.validate(steps=algorithm.configuration, now=self.now)
+        return Response(ReviewSerializer.render(review))
+
+    @extend_schema(
+        operation_id="validateSteps",
+        request=AlgorithmBodySerializer,
+        responses={200: ReviewSerializer},
+    )
+    @action(detail=False, methods=["post"], url_path="validate")
+    @idempotent
+    def validate_steps(self, request: Request) -> Response:
+        """Check the steps of an algorithm that is not stored.
+
+        The body is that of a new algorithm. Nothing is stored, and errors in steps are listed where
+        a new algorithm would be refused. An API key needs the scope `read`.
+        """
+        sent = AlgorithmBodySerializer.read(request.data)
+        steps = {name: sent.get(column, {}) for name, column in STEPS.items()}
+        review = services.validate(steps=steps, now=self.now)
         return Response(ReviewSerializer.render(review))
 
     @extend_schema(operation_id="listVersions", responses=VersionSerializer(many=True))

@@ -280,6 +280,7 @@ def test_the_list_is_paged_newest_first_and_has_only_the_users_keys(
         ("get", "/api/backtests", "read"),
         ("get", "/api/symbols/search?query=T", "read"),
         ("post", "/api/symbols/validate", "read"),
+        ("post", "/api/trading/algorithms/validate", "read"),
         ("post", "/api/trading/algorithms", "trade"),
         ("patch", f"/api/trading/algorithms/{'0' * 24}", "trade"),
         ("delete", f"/api/trading/algorithms/{'0' * 24}", "trade"),

@@ -39,6 +39,7 @@ CHANGES_NOTHING = {
     # On record when the job finds the account: no answer tells whether there is one.
     "/api/auth/password-reset",
     "/api/symbols/validate",
+    "/api/trading/algorithms/validate",
     "/api/trading/algorithms/{}/validate",
 }
 

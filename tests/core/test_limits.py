@@ -57,6 +57,7 @@ def attempt(scope: RateLimitScope) -> Iterator[None]:
         ("PUT", "/api/backtests/x", True, "general", "u"),
         ("GET", "/api/backtests", True, "general", "u"),
         ("POST", "/api/symbols/validate", True, "general", "u"),
+        ("POST", "/api/trading/algorithms/validate", True, "trading", "u"),
         ("GET", "/api/nothing", False, "general", "1.2.3.4"),
     ],
 )

@@ -17,7 +17,7 @@ _PREFIX: Final = "atk_"
 LAST_SHOWN: Final = 4  # characters at its end are shown, for the owner to tell it from others
 _SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 # Calls that change nothing and are a POST for the sake of their body.
-_SAFE_POSTS: Final = frozenset({"/api/symbols/validate"})
+_SAFE_POSTS: Final = frozenset({"/api/symbols/validate", "/api/trading/algorithms/validate"})
 _ACCOUNT: Final = "/api/auth"
 _BACKTESTS: Final = "/api/backtests"
 
