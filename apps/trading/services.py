@@ -13,6 +13,7 @@ from apps.trading.activity.services import (
     signals,
     trades,
 )
+from apps.trading.runs.failures import RunFailure, find_failures
 from apps.trading.runs.kill_switches import (
     engage_global_switch,
     engage_kill_switch,
@@ -26,12 +27,14 @@ from apps.trading.runs.statements import read_account, reset_account
 
 __all__ = [
     "CHANNELS",
+    "RunFailure",
     "cancel_order",
     "drifted",
     "engage_global_switch",
     "engage_kill_switch",
     "explain_run",
     "fail",
+    "find_failures",
     "latest_sessions",
     "live_summaries",
     "orders",

@@ -55,6 +55,10 @@ class AlgorithmStatusData(EventData, title="AlgorithmMoved"):
     reason: str
 
 
+class AlgorithmErrorData(AlgorithmStatusData, title="AlgorithmFailed"):
+    advice: str = Field(description="What its owner can do.")
+
+
 class TradeData(EventData, title="TradeExecuted"):
     algorithm_id: Id
     algorithm_name: Name
@@ -164,8 +168,19 @@ EVENT_SCHEMAS: Final[Mapping[EventType, EventSchema]] = {
     EventType.ALGORITHM_PAUSED: _status_changed(
         "It takes no new entries.", "paused", "active", "paused"
     ),
-    EventType.ALGORITHM_ERROR: _status_changed(
-        "It cannot continue; `reason` says why.", "error", "active", "no bars for 10 x 5m"
+    EventType.ALGORITHM_ERROR: EventSchema(
+        "It cannot continue; `reason` says why, and `advice` what to do.",
+        AlgorithmErrorData,
+        {
+            "algorithmId": _ID,
+            "algorithmName": _NAME,
+            "runId": _RUN,
+            "status": "error",
+            "previousStatus": "active",
+            "reason": "no price data for 50 minutes",
+            "advice": "Start a live feed or a replay that brings prices of its symbols, then start"
+            " the algorithm again.",
+        },
     ),
     EventType.TRADE_EXECUTED: EventSchema(
         "An order was filled.",

@@ -29,6 +29,7 @@ def test_a_failure_is_in_the_history_and_emits_an_event(alice: User) -> None:
     assert (change.after, change.actor, change.reason) == ("error", "system", "no bars for an hour")
     event = Event.objects.get(sequence=2)
     assert (event.type, event.data["reason"]) == ("algorithm.error", "no bars for an hour")
+    assert event.data["advice"].startswith("Start a live feed or a replay")
     assert AuditRecord.objects.get(action="algorithm_failed").actor_kind == "system"
 
 

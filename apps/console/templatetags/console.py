@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 from django.template import Library
 from django.utils.html import format_html_join
 
-from apps.algorithms.models import ALGORITHM_TRANSITIONS, AlgorithmTransition
+from apps.algorithms.models import ALGORITHM_TRANSITIONS, AlgorithmStatus, AlgorithmTransition
 from apps.backtests.analysis import (
     NO_VALUE,
     format_duration,
@@ -18,6 +18,7 @@ from apps.backtests.analysis import (
     humanize,
 )
 from apps.engine.results import Unit
+from apps.trading import services as trading
 
 register: Final = Library()
 _NAVIGATION: Final = (
@@ -58,6 +59,14 @@ def _sample_notice(notices: Collection[str]) -> str:
     """Write each of the notices on generated candles once."""
     paragraphs = ((notice,) for notice in sorted(set(notices)) if notice)
     return format_html_join("", '<p class="notice warning">{}</p>', paragraphs)
+
+
+@register.inclusion_tag("console/parts/failure.html", name="failure_notice")
+def _write_failure(algorithm: Mapping[str, Any]) -> dict[str, Any]:
+    """Write why an algorithm is in error, and what its owner can do."""
+    if algorithm["status"] != AlgorithmStatus.ERROR:
+        return {"failures": []}
+    return {"failures": trading.find_failures(algorithm_id=algorithm["id"], most=1)}
 
 
 @register.filter("rupees")

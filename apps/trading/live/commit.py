@@ -38,6 +38,7 @@ from apps.trading.models import (
 from apps.trading.models.queries import execute_columns
 from apps.trading.runs import kill_switches, services
 from apps.trading.runs.bar_rows import pack_bars, pack_read
+from apps.trading.runs.failures import CAPITAL_LOST
 
 _ATTEMPTS: Final = 5
 
@@ -320,7 +321,7 @@ def _end_runs(
         if step.state.is_ruined and snapshot.ended_at is None:
             services.fail(
                 algorithm=Algorithm.objects.get(pk=step.run.algorithm_id),
-                reason="its capital is lost",
+                reason=CAPITAL_LOST,
                 now=now,
             )
         elif snapshot.ended_at is not None and not step.state.positions["side"].any():

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from django.db.models import F, Q
 
 from apps.engine import EngineError
-from apps.engine.candles import TIMEFRAME_SECONDS, TIMEFRAMES, Candles
+from apps.engine.candles import DAY, TIMEFRAME_SECONDS, TIMEFRAMES, Candles
 from apps.engine.live import BarSnapshot
 from apps.market.candles import GRACE_PERIOD, SeriesKey, concat, read_all_closed
 from apps.market.rulebook import contract_closes
@@ -28,6 +28,7 @@ from apps.trading.runs.bar_rows import (
     row_as_used,
     visible_bars,
 )
+from apps.trading.runs.failures import NO_PRICE_DATA
 
 _END_OF_TIME: Final = 2**62
 _NO_ROWS: Final = ClosedRows([], None)
@@ -79,7 +80,13 @@ class PendingWork:
 
     @property
     def give_up_reason(self) -> str:
-        return f"no bars for {MAX_MISSING_BARS} x {self.stream.timeframe}"
+        length = MAX_MISSING_BARS * TIMEFRAMES[self.stream.timeframe]
+        time = (
+            f"{length // 60} minutes"
+            if length < MAX_MISSING_BARS * DAY
+            else f"{length // DAY} days"
+        )
+        return f"{NO_PRICE_DATA} for {time}"
 
 
 def find_pending_work(caches: Sequence[BarStreamCache], *, market_now: int) -> list[PendingWork]:

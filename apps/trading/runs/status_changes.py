@@ -8,6 +8,7 @@ from apps.accounts.models import User
 from apps.algorithms import services as algorithms
 from apps.algorithms.models import Algorithm, AlgorithmTransition
 from apps.trading.models import Run
+from apps.trading.runs.failures import advice_for
 from apps.webhooks.events import EventPayload, EventType, write_events
 
 # There is no event type for resuming: `previousStatus` says that the algorithm was paused.
@@ -51,6 +52,7 @@ def prepare_change(
     algorithms.change_status(
         algorithm=algorithm, transition=transition, actor=actor, reason=reason, now=now
     )
+    advice = {"advice": advice_for(reason)} if transition is AlgorithmTransition.FAIL else {}
     return EventPayload(
         EVENT_TYPES[transition],
         owner_id=algorithm.owner_id,
@@ -62,5 +64,6 @@ def prepare_change(
             "status": algorithm.status,
             "previousStatus": before,
             "reason": reason,
+            **advice,
         },
     )

@@ -315,7 +315,8 @@ def test_missing_bars_bar_entries_and_in_the_end_the_run(alice: User) -> None:
     market.at(gap + 12 * LENGTH)
     assert status_of(run) == AlgorithmStatus.ERROR
     assert (
-        Event.objects.get(type=EventType.ALGORITHM_ERROR).data["reason"] == "no bars for 10 x 15m"
+        Event.objects.get(type=EventType.ALGORITHM_ERROR).data["reason"]
+        == "no price data for 150 minutes"
     )
 
 

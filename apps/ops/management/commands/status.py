@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
@@ -10,10 +10,14 @@ from django.db import Error, connection
 
 from apps.core import database, jobs, machine
 from apps.core.models import InstalledKey
-from apps.core.times import duration_text
+from apps.core.times import duration_text, indian_time
 from apps.ops.models import SILENCE, ServiceProcess
 from apps.ops.monitoring.backlog import read_backlog
 from apps.ops.monitoring.health import find_concerns
+from apps.trading import services as trading
+
+# Algorithms in error that are listed, the latest.
+_MOST_FAILURES: Final = 10
 
 
 class Command(BaseCommand):
@@ -80,6 +84,11 @@ def _backlog() -> Iterator[str]:
 def _problems() -> Iterator[str]:
     for subject, problem in find_concerns():
         yield f"{subject}: {problem}"
+    for failure in trading.find_failures(most=_MOST_FAILURES):
+        yield (
+            f"algorithm: {failure.algorithm_name} of {failure.owner_email} is in error since"
+            f" {indian_time(failure.at)}: {failure.reason}. {failure.advice}"
+        )
     installed = InstalledKey.objects.first()
     if installed and installed.fingerprint != database.key_fingerprint(settings.SECRET_KEY):
         yield f"key: the database's is {installed.fingerprint}: run rotate_secret_key"
