@@ -22,6 +22,9 @@ from apps.accounts.models import LoginSession, User
 from apps.core import database, limits, requests
 from apps.core.api import resources
 from apps.core.errors import Fault, InvalidInput
+from apps.core.times import INDIA
+from apps.market.services import FeedState, read_feed_status
+from apps.trading.services import open_profit
 
 HOME: Final = "/app"
 SIGN_IN: Final = "/app/sign-in"
@@ -79,10 +82,27 @@ def show(
     *,
     status: int = 200,
 ) -> HttpResponse:
-    """Render a template of the console, with the user in its context."""
+    """Render a template of the console, with the user and the header in its context."""
     session = login_session(request)
-    shared = {"trader": session.user if session else None, "is_part": is_part(request)}
+    shared: dict[str, Any] = {"trader": session.user if session else None}
+    shared["is_part"] = is_part(request)
+    if session and not shared["is_part"]:
+        shared["market"] = market_row(session.user)
     return render(request, f"console/{template}.html", {**shared, **(context or {})}, status=status)
+
+
+def market_row(user: User) -> dict[str, Any]:
+    """Return the second row of the header: the market's clock, the feed, the last bar and the
+    user's open profit.
+    """
+    status = read_feed_status(now=database.now())
+    days = [at.astimezone(INDIA).date() for at in (status.market_time, status.last_bar) if at]
+    return {
+        "status": status,
+        "is_replay": status.state in (FeedState.REPLAYING, FeedState.REPLAY_PAUSED),
+        "has_bar_today": len(set(days)) == 1 < len(days),
+        "open_profit": open_profit(owner=user),
+    }
 
 
 def let_in(

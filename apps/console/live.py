@@ -15,6 +15,7 @@ from apps.algorithms import services as algorithms
 from apps.algorithms.models import Algorithm, AlgorithmStatus
 from apps.algorithms.serializers import AlgorithmSerializer
 from apps.console.gate import console_page, count_as, go_to, is_part, show
+from apps.console.home import alerts_of
 from apps.console.lists import algorithm_listing, listing, read_filters
 from apps.core import database
 from apps.core.errors import NotFound
@@ -72,7 +73,7 @@ def run_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpRespons
     orders = trading.orders(**target, status=None).order_by(*_NEWEST["orders"])
     signals = trading.signals(**target, followed=None).order_by(*_NEWEST["signals"])
     trades = trading.trades(**target).order_by(*_NEWEST["trades"])
-    context = {
+    context: dict[str, Any] = {
         **_head(user, algorithm, tab="now"),
         "positions": [PositionSerializer.render(row) for row in held],
         "orders": [OrderSerializer.render(row) for row in orders[:_SHOWN]],
@@ -83,7 +84,14 @@ def run_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpRespons
         "symbols": algorithm.symbols or (),
         "timeframe": algorithm.timeframe,
     }
-    return show(request, "parts/run" if is_part(request) else "run", context)
+    summary, total = context["live_summary"], float(trading.total_profit(algorithm_id=algorithm_id))
+    context["total_profit"] = total
+    context["open_charges"] = summary["netProfit"] + summary["unrealisedProfit"] - total
+    if is_part(request):
+        return show(request, "parts/run", context)
+    context["band"] = trading.read_band(owner=user, algorithm_id=algorithm_id)
+    context["alerts"] = alerts_of(user, algorithm_id)
+    return show(request, "run", context)
 
 
 def _head(user: User, algorithm: Algorithm, *, tab: str) -> dict[str, Any]:
@@ -173,7 +181,7 @@ def close_position_page(
         trading.request_position_close(
             owner=user, algorithm_id=algorithm_id, symbol=symbol, now=database.now()
         )
-        return go_to(request, address, f"{symbol} is closed at its next open.")
+        return go_to(request, address, f"{symbol} closes at the next price.")
     held = trading.positions(owner=user, algorithm_id=algorithm_id, symbol=symbol, is_open=True)
     position = held.first()
     if position is None:
@@ -216,15 +224,16 @@ def run_action_page(
     match action:
         case "pause":
             trading.pause(owner=user, algorithm_id=algorithm_id, now=now)
-            return go_to(request, address, "It enters nothing; its positions keep their exits.")
+            message = "Paused. No new entries; open positions keep their stops and targets."
+            return go_to(request, address, message)
         case "resume":
             started = trading.resume(owner=user, algorithm_id=algorithm_id, now=now)
             warnings = " ".join(fault.message for fault in started.warnings)
-            return go_to(request, address, f"It trades again. {warnings}")
+            return go_to(request, address, f"Resumed. {warnings}")
         case "cancel":
             order = trading.cancel_order(
                 owner=user, order_id=request.POST.get("orderId", ""), now=now
             )
-            return go_to(request, address, f"The order of {order.symbol} is cancelled.")
+            return go_to(request, address, f"Cancelling the {order.symbol} order.")
         case _:
             raise NotFound

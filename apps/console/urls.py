@@ -10,7 +10,7 @@ from apps.console.backtesting.new_backtest import new_backtest_page
 from apps.console.describing import algorithms
 from apps.console.editing import steps
 from apps.console.gate import console_page
-from apps.console.home import kill_switch_page, release_kill_switch_page
+from apps.console.home import kill_switch_page, market_page, release_kill_switch_page
 
 
 @console_page(public=True)
@@ -25,6 +25,7 @@ urlpatterns = [
     path("reset", entry.ask_for_reset_page),
     path("kill-switch", kill_switch_page),
     path("kill-switch/release", release_kill_switch_page),
+    path("market", market_page),
     path("gallery", algorithms.gallery_page),
     path("algorithms", algorithms.algorithms_page),
     path("algorithms/<str:algorithm_id>", algorithms.algorithm_page),

@@ -26,6 +26,7 @@ from apps.market.feeds.clock import (
 from apps.market.feeds.follower import follow
 from apps.market.feeds.kite import FeedLost, KiteFeed
 from apps.market.feeds.replay import FASTEST, advance_when_possible, pace, replay_steps
+from apps.market.feeds.status import FeedState, FeedStatus, read_feed_status
 from apps.market.importers.bar_times import StampSide
 from apps.market.importers.candle_file import (
     CandleImport,
@@ -54,6 +55,8 @@ __all__ = [
     "BadCandleFile",
     "CandleImport",
     "FeedLost",
+    "FeedState",
+    "FeedStatus",
     "ImportOptions",
     "InstrumentBars",
     "KiteFeed",
@@ -71,6 +74,7 @@ __all__ = [
     "market_time",
     "pace",
     "read_candle_files",
+    "read_feed_status",
     "read_one_series",
     "replay_start",
     "replay_steps",

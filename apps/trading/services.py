@@ -1,8 +1,14 @@
 """The verbs of trading, as other apps call them."""
 
-from apps.trading.activity.drift.services import drifted, latest_sessions, read_drift
+from apps.trading.activity.drift.services import (
+    drifted,
+    latest_sessions,
+    read_band,
+    read_drift,
+)
 from apps.trading.activity.event_stream.services import CHANNELS
 from apps.trading.activity.live_summary import live_summaries
+from apps.trading.activity.profits import open_profit, profits_by_day, total_profit
 from apps.trading.activity.retention import purge
 from apps.trading.activity.run_explanation.services import explain_run
 from apps.trading.activity.services import (
@@ -37,11 +43,14 @@ __all__ = [
     "find_failures",
     "latest_sessions",
     "live_summaries",
+    "open_profit",
     "orders",
     "pause",
     "positions",
+    "profits_by_day",
     "purge",
     "read_account",
+    "read_band",
     "read_drift",
     "read_global_switch",
     "read_switch",
@@ -54,5 +63,6 @@ __all__ = [
     "start",
     "stop",
     "stop_all",
+    "total_profit",
     "trades",
 ]

@@ -61,6 +61,7 @@ PAGES: Final[Mapping[str, str]] = {
 NO_PAGES: Final = frozenset(
     {
         "app/sign-out",
+        "app/market",
         "app/kill-switch",
         "app/kill-switch/release",
         "app/algorithms/<str:algorithm_id>/do/<str:action>",

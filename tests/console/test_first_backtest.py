@@ -140,7 +140,7 @@ def test_the_evidence_is_requested_and_shown_once_it_is_ready(
     run_evidence_job(backtest.pk)
     for answer in (client.get(f"{address}/evidence", headers=part), client.get(address)):
         shown = answer.content.decode()
-        assert "hx-trigger" not in shown
+        assert f'hx-get="{address}/evidence"' not in shown
         document = Evidence.objects.get(pk=backtest.pk).document
         assert document
         for section in document["sections"].values():

@@ -5,12 +5,17 @@ from datetime import datetime, timedelta
 from django.utils import timezone
 
 from apps.accounts.models import User
+from apps.algorithms.models import Algorithm
 from apps.core.times import INDIA
 from apps.trading import services as trading
 from apps.webhooks.event_types import EVENT_SCHEMAS, EventType
+from tests.backtests.price_series import wave_candles
+from tests.backtests.submissions import submit
+from tests.backtests.workers import run_queued
 from tests.console.conftest import Browse
 from tests.console.forms import make_from_gallery
-from tests.trading.algorithm_states import start, stopped_algorithm
+from tests.market.bars import store_candles
+from tests.trading.algorithm_states import algorithm_in, start, step_over, stopped_algorithm
 from tests.webhooks.events import emit
 
 
@@ -52,7 +57,35 @@ def test_a_draft_needs_attention(browse: Browse, alice: User) -> None:
     steps = client.get(f"{address}/json").context["text"].replace('"timeframe": "1d",', "")
     client.post(f"{address}/json", {"steps": steps})
     [item] = client.get("/app").context["attention"]
-    assert (item["status"], item["reason"]) == ("draft", "a step is incomplete")
+    assert (item["status"], item["address"]) == ("draft", "/steps")
+
+
+def test_an_algorithm_in_error_shows_its_reason_and_advice(browse: Browse, alice: User) -> None:
+    algorithm = algorithm_in(alice, "error")
+    page = browse(alice).get("/app")
+    [item] = page.context["attention"]
+    assert (item["id"], item["failure"].reason) == (algorithm.pk, "no bars for an hour")
+    assert item["failure"].advice in page.content.decode()
+
+
+def test_a_newcomer_is_shown_the_next_step(browse: Browse, alice: User) -> None:
+    client = browse(alice)
+
+    def next_step() -> str:
+        return str(client.get("/app").context["next_step"]["name"])
+
+    assert next_step() == "choose"
+    make_from_gallery(client, "ema-cross")
+    assert next_step() == "backtest"
+    algorithm = Algorithm.objects.get()
+    store_candles("NSE:RELIANCE", "5m", wave_candles("2024-01-01", 5, step=300))
+    submit(alice, algorithm.pk)
+    run_queued()
+    assert next_step() == "start"
+    run = start(algorithm)
+    assert next_step() == "watch"
+    step_over(run, "2024-02-05T10:00:00+05:30")
+    assert client.get("/app").context["next_step"] is None
 
 
 def test_the_settings_change_the_profile_and_end_sessions(browse: Browse, alice: User) -> None:

@@ -213,7 +213,7 @@ def test_drift_is_shown_by_session(client: Client, run: Run) -> None:
         (day - timedelta(days=1), None),
     ]
     assert b"price 100.5" in page.content
-    assert b"The run has had 2 sessions; fewer than 5 say nothing." in page.content
+    assert b"2 sessions traded; a comparison needs 5." in page.content
     assert client.get(f"{address(run)}/drift?date=yesterday").status_code == 400
     assert client.get(f"{address(run)}/drift?date={day - timedelta(days=1)}").status_code == 200
 

@@ -16,6 +16,8 @@ from apps.core import database, requests
 from apps.core.errors import Forbidden, ServiceError
 
 USER_AGENT_LENGTH: Final = 200
+# Open pages ask for these again and again: an idle session still ends.
+_POLLED: Final = frozenset({"/app/market"})
 
 
 def bearer_token(request: HttpRequest | Request) -> str | None:
@@ -84,7 +86,10 @@ def _credential_of(request: HttpRequest) -> Credential | None:
         bearer = bearer_token(request)
         return services.authenticate(bearer=bearer, path=request.path, now=now) if bearer else None
     session_id = cookies.session_id_in(request)
-    return services.authenticate_browser(session_id=session_id, now=now) if session_id else None
+    if not session_id:
+        return None
+    is_used = request.path not in _POLLED
+    return services.authenticate_browser(session_id=session_id, is_used=is_used, now=now)
 
 
 class CallerAuthentication(BaseAuthentication):

@@ -333,13 +333,15 @@ def authenticate(*, bearer: str, path: str, now: datetime) -> Credential:
     return key
 
 
-def authenticate_browser(*, session_id: str, now: datetime) -> LoginSession:
-    """Return the live session with this id, which a session cookie has proved.
+def authenticate_browser(*, session_id: str, is_used: bool, now: datetime) -> LoginSession:
+    """Return the live session with this id, which a session cookie has proved, and record its use
+    unless the page asked by itself.
 
     Raises SessionEnded.
     """
     session = _live_session(session_id, now=now)
-    _record_use(session, now=now)
+    if is_used:
+        _record_use(session, now=now)
     return session
 
 

@@ -7,7 +7,7 @@ from apps.backtests.analysis.comparison.services import compare_backtests
 from apps.backtests.analysis.evidence.services import dated_evidence, fetch_evidence
 from apps.backtests.analysis.explanation.serializers import ExplanationSerializer
 from apps.backtests.analysis.explanation.services import EXPLAINABLE_KINDS, explain_backtest
-from apps.backtests.analysis.report.charts import curves_drawing
+from apps.backtests.analysis.report.charts import account_drawing, curves_drawing
 from apps.backtests.analysis.report.formats import (
     NO_VALUE,
     format_duration,
@@ -33,6 +33,7 @@ __all__ = [
     "BacktestComparisonSerializer",
     "ExplanationSerializer",
     "WhatIfSerializer",
+    "account_drawing",
     "compare_backtests",
     "curves_drawing",
     "dated_evidence",

@@ -3,7 +3,6 @@
 from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any, Final
-from zoneinfo import ZoneInfo
 
 from django.template import Library
 from django.utils.html import format_html_join
@@ -17,7 +16,9 @@ from apps.backtests.analysis import (
     format_rupees,
     humanize,
 )
+from apps.core.times import INDIA
 from apps.engine.results import Unit
+from apps.market.services import FeedState
 from apps.trading import services as trading
 
 register: Final = Library()
@@ -32,7 +33,13 @@ _NAVIGATION: Final = (
 )
 # Templates write "" for a key of a mapping that is None, such as the result of a queued backtest.
 _MISSING: Final = (None, "")
-_INDIA: Final = ZoneInfo("Asia/Kolkata")
+_FEED_STATES: Final = {
+    FeedState.LIVE: "Feed running",
+    FeedState.REPLAYING: "Replay running",
+    FeedState.REPLAY_PAUSED: "Replay paused",
+    FeedState.MARKET_CLOSED: "Market closed",
+    FeedState.NO_FEED: "No feed",
+}
 # Marks in a user agent, the most specific first: nearly all contain Safari.
 _BROWSERS: Final = (
     ("Edg", "Edge"),
@@ -70,9 +77,9 @@ def _write_failure(algorithm: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @register.filter("rupees")
-def _write_rupees(amount: Any) -> str:
-    """Write whole rupees, lakhs and crores set apart."""
-    return NO_VALUE if amount in _MISSING else format_rupees(float(amount), 0)
+def _write_rupees(amount: Any, digits: int = 0) -> str:
+    """Write rupees, whole by default, lakhs and crores set apart."""
+    return NO_VALUE if amount in _MISSING else format_rupees(float(amount), digits)
 
 
 @register.filter("number")
@@ -92,12 +99,18 @@ def _write_sign(value: float | None) -> str:
 
 
 @register.filter("when")
-def _write_when(moment: str | datetime | None) -> str:
+def _write_when(moment: str | datetime | None, form: str = "%d %b %Y, %H:%M") -> str:
     """Write a moment of the wire as people in India read it."""
     if not moment:
         return NO_VALUE
     time = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
-    return time.astimezone(_INDIA).strftime("%d %b %Y, %H:%M")
+    return time.astimezone(INDIA).strftime(form)
+
+
+@register.filter("feed")
+def _write_feed(state: FeedState) -> str:
+    """Write the state of the feed for the header."""
+    return _FEED_STATES[state]
 
 
 @register.filter("day")

@@ -2,27 +2,24 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import datetime
 from decimal import Decimal
 
-from django.db.models import Count, F, FloatField, OuterRef, Subquery, Sum
-from django.db.models.functions import Cast, Coalesce
+from django.db.models import Count, OuterRef, Subquery, Sum
 
 from apps.accounts.models import User
 from apps.algorithms.models import Algorithm
-from apps.core.times import INDIA
-from apps.market.services import market_moment
-from apps.trading.models import Position, SessionStart, Signal
-from apps.trading.models.money import ZERO, rupees
+from apps.trading.activity.profits import profits_today
+from apps.trading.models import Position, Signal
+from apps.trading.models.money import ZERO
 
 
 @dataclass(frozen=True, slots=True)
 class LiveSummary:
     """The present state of an algorithm.
 
-    `net_profit` is of its closed trades, in rupees. `profit_today` is the gain of its equity since
-    its run entered today's session, None before that. `last_signal` is None before the first
-    signal.
+    The profits are in rupees, as `profits` defines them. `profit_today` is None before its run has
+    entered today's session, `last_signal` before the first signal.
     """
 
     algorithm_id: str
@@ -53,22 +50,10 @@ def live_summaries(
             "run__algorithm", Count("pk"), Sum("unrealised")
         )
     }
-    today = market_moment(now=now).astimezone(INDIA).date()
-    profits = _profits_of(today, last_signals)
+    profits = profits_today(last_signals, now=now)
     return {
         key: LiveSummary(
             key, name, status, net, profits.get(key), *held.get(key, (0, ZERO)), signals.get(signal)
         )
         for key, name, status, net, signal in rows
     }
-
-
-def _profits_of(day: date, algorithm_ids: Collection[str]) -> Mapping[str, Decimal]:
-    """Return the gain in equity since the session's start, keyed by algorithm.
-
-    An ended run without positions has no state; its result is in its capital.
-    """
-    sessions = SessionStart.objects.filter(day=day, run__algorithm__in=list(algorithm_ids))
-    gained = Coalesce(F("run__state__equity"), Cast("run__capital", FloatField())) - F("equity")
-    rows = sessions.order_by().values("run__algorithm").annotate(gained=Sum(gained))
-    return {row["run__algorithm"]: rupees(row["gained"]) for row in rows}

@@ -260,7 +260,8 @@ class StandingSerializer(AnswerSerializer):
     status = ChoiceField(choices=AlgorithmStatus, help_text=STATUS_HELP)
     profitToday = FloatField(
         allow_null=True,
-        help_text="The gain of its equity since its run entered today's session; null before.",
+        help_text="The gain of its equity since its run entered today's session, open positions and"
+        " charges included; null before.",
     )
     netProfit = FloatField(help_text="The result of its closed trades, after charges.")
     openPositions = IntegerField(min_value=0, help_text="How many it holds.")

@@ -33,13 +33,20 @@ def events_after(owner_id: str, position: int, *, most: int) -> Sequence[Event]:
 
 
 def latest_events(
-    owner_id: str, types: Collection[EventType], *, within: int, most: int
+    owner_id: str,
+    types: Collection[EventType],
+    *,
+    algorithm_id: str | None = None,
+    within: int,
+    most: int,
 ) -> list[Event]:
     """Return the newest `most` events of these types among the user's last `within`, the newest
-    first.
+    first; only those of an algorithm if one is given.
     """
     last = last_position(owner_id)
     rows = Event.objects.filter(owner_id=owner_id, type__in=types, position__gt=last - within)
+    if algorithm_id:
+        rows = rows.filter(algorithm_id=algorithm_id)
     return list(rows.order_by("-position")[:most])
 
 

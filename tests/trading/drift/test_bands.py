@@ -90,14 +90,14 @@ def test_an_earlier_session_is_compared_as_it_ended(
 def test_too_little_is_unknown_and_says_why(api: Api, alice: User, run: Run) -> None:
     band = band_of(api, alice, run)
     assert (band["status"], band["growth"]) == ("unknown", None)
-    assert "has not traded" in band["sentence"]
+    assert band["sentence"] == "No session traded yet."
     with_sessions(run, 0.01, sessions=4)
-    assert "4 sessions" in band_of(api, alice, run)["sentence"]
+    assert "4 sessions traded" in band_of(api, alice, run)["sentence"]
     SessionStart.objects.all().delete()
     with_sessions(run, 0.01)
     band = band_of(api, alice, run)
     assert (band["status"], band["lower"]) == ("unknown", None)
-    assert "no completed backtest of exactly these steps" in band["sentence"]
+    assert "No backtest of these exact steps" in band["sentence"]
 
 
 def test_backtests_of_other_steps_do_not_count(

@@ -5,6 +5,8 @@ the one before: that keeps the page small, as whole numbers of paise do.
 """
 
 from collections.abc import Sequence
+from datetime import date
+from itertools import accumulate
 from math import ceil, isnan
 from typing import Any, Final, NamedTuple
 
@@ -132,6 +134,27 @@ def curves_drawing(curves: Sequence[tuple[Array, float]]) -> Drawing | None:
     _name_dates(
         drawing, [(across(time), time) for time in np.linspace(times[0], times[-1], _DATES)]
     )
+    return drawing
+
+
+def account_drawing(days: Sequence[tuple[date, float]], *, equity: float) -> Drawing | None:
+    """Draw the equity of a paper account at the end of each day, from the profits of the days in
+    order and the present equity; None without a day.
+    """
+    if not days:
+        return None
+    profits = [profit for _, profit in days]
+    values = list(accumulate(profits, initial=equity - sum(profits)))
+    drawing = Drawing("Equity of the paper account by day", _RETURNS_HEIGHT)
+    across, up = Scale(0, len(days), 0, WIDTH), vertical_scale(values, panel=(0, _RETURNS_HEIGHT))
+    frame(drawing, up, lambda value: format_rupees(value, 0), ticks=4)
+    drawing.add("line equity", line([(across(n), up(value)) for n, value in enumerate(values)]))
+    for number, (day, profit) in enumerate(days, 1):
+        worth, gain = format_rupees(values[number], 0), format_rupees(profit, 0)
+        strip = box(across(number - 1), 0, WIDTH / len(days), drawing.height)
+        drawing.add("strip", strip, f"{day:%d %b %Y}: {worth}, profit of the day {gain}")
+    for number in np.linspace(1, len(days), min(_DATES, len(days))).astype(int).tolist():
+        drawing.name_column(across(number), f"{days[number - 1][0]:%d %b}")
     return drawing
 
 

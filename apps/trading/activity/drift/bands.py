@@ -46,20 +46,17 @@ def band_of(session: SessionStart | None) -> ReturnBand:
     way.
     """
     if session is None:
-        return ReturnBand(BandStatus.UNKNOWN, "The algorithm has not traded yet.")
+        return ReturnBand(BandStatus.UNKNOWN, "No session traded yet.")
     run = session.run
     starts = list(SessionStart.objects.filter(run=run, day__lte=session.day).order_by("day"))
     sessions, growth = len(starts), _equity_after(session) / starts[0].equity - 1
     backtested = backtested_returns(run.algorithm_id, run.configuration)
     if sessions < LEAST_SESSIONS:
-        reason = f"The run has had {sessions} sessions; fewer than {LEAST_SESSIONS} say nothing."
+        reason = f"{sessions} sessions traded; a comparison needs {LEAST_SESSIONS}."
     elif backtested is None:
-        reason = "There is no completed backtest of exactly these steps to compare with."
+        reason = "No backtest of these exact steps to compare with. Run one."
     elif (days := len(backtested.returns)) < PairedReturns.LEAST_DAYS:
-        reason = (
-            f"The backtest has {days} daily returns;"
-            f" fewer than {PairedReturns.LEAST_DAYS} say nothing."
-        )
+        reason = f"The backtest covers {days} days; a comparison needs {PairedReturns.LEAST_DAYS}."
     else:
         return _band(backtested, sessions, growth)
     return ReturnBand(BandStatus.UNKNOWN, reason, sessions, growth)
@@ -89,13 +86,12 @@ def _equity_after(session: SessionStart) -> float:
 
 def _sentence(status: BandStatus, sessions: int, growth: float, lower: float, upper: float) -> str:
     statement = (
-        f"After {sessions} sessions the run's equity has changed by {growth:+.2%};"
-        f" {BAND_SHARE:.0%} of the paths drawn from the daily returns of its backtest lie between"
-        f" {lower:+.2%} and {upper:+.2%}."
+        f"{growth:+.2%} after {sessions} sessions. {BAND_SHARE:.0%} of paths drawn from the"
+        f" backtest lie between {lower:+.2%} and {upper:+.2%}:"
     )
     match status:
         case BandStatus.WITHIN:
-            return f"{statement} That is no reason to doubt that it trades as in the backtest."
+            return f"{statement} as expected."
         case BandStatus.BELOW:
-            return f"{statement} It does worse than the backtest lets expect."
-    return f"{statement} It does better than the backtest lets expect."
+            return f"{statement} worse than expected."
+    return f"{statement} better than expected."

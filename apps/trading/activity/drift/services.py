@@ -74,6 +74,13 @@ def read_drift(*, owner: User, algorithm_id: str, day: date | None) -> Drift:
     return Drift(day, reports, len(waiting), band_of(started[-1] if started else None))
 
 
+def read_band(*, owner: User, algorithm_id: str) -> ReturnBand:
+    """Compare the last run of the algorithm with its backtest. Raises AlgorithmNotFound."""
+    algorithm = algorithms.read(owner=owner, algorithm_id=algorithm_id)
+    sessions = SessionStart.objects.filter(run__algorithm=algorithm).select_related("run")
+    return band_of(sessions.order_by("-run__started_at", "-day").first())
+
+
 def latest_sessions(*, owner: User, algorithm_id: str) -> list[SessionDrift]:
     """Return the last sessions that the algorithm traded in, the newest first, each with the number
     of its differences, None if no run was checked. Raises AlgorithmNotFound.

@@ -40,7 +40,7 @@ const explainCandle = (explains, symbol, time) => {
 /* Draws what `load` returns: candles, fills, levels, the two ends of a trade, the part in sight and a note. */
 const candleChart = (load, onCandle) => {
   const { createChart, createSeriesMarkers, CandlestickSeries, LineSeries, LineStyle } = LightweightCharts;
-  const MOST_TEXTS = 40; /* of more fills the texts would cover the candles */
+  const LETTER = 7; /* pixels of a letter beside a mark */
   const box = document.getElementById("chart");
   const note = document.getElementById("chart-note");
   const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
@@ -60,10 +60,28 @@ const candleChart = (load, onCandle) => {
   const path = chart.addSeries(LineSeries, { ...isQuiet, lineWidth: 2, lineStyle: LineStyle.Dashed, crosshairMarkerVisible: false });
   const marks = createSeriesMarkers(series, []);
   const scale = chart.timeScale();
-  let [shown, wanted, lines] = [{ candles: [], fills: [], levels: [] }, null, []];
+  let [shown, wanted, lines, drawn] = [{ candles: [], fills: [], levels: [] }, null, [], ""];
 
   const indexAt = (time) => shown.candles.findLastIndex((candle) => candle.time <= time);
   const at = (time) => shown.candles[indexAt(time)]?.time;
+  /* One mark for the fills of a candle and side; a text that would be cut or cover the one before it is left out. */
+  const mark = () => {
+    const bySide = Map.groupBy(shown.fills.filter(({ time }) => at(time) !== undefined), ({ time, isBuy }) => `${at(time)} ${isBuy}`);
+    const fills = [...bySide.values()].map((group) => ({
+      time: at(group[0].time), isBuy: group[0].isBuy, tone: group[0].tone, text: group.map(({ text }) => text).join(", "),
+    }));
+    let right = 0;
+    const markers = fills.sort((a, b) => a.time - b.time).map(({ time, isBuy, tone, text }) => {
+      const [x, half] = [scale.timeToCoordinate(time), (text.length * LETTER) / 2];
+      const fits = x !== null && x - half >= right && x + half <= scale.width();
+      if (fits) right = x + half;
+      const [position, shape] = isBuy ? ["belowBar", "arrowUp"] : ["aboveBar", "arrowDown"];
+      return { time, position, shape, color: color(tone), text: fits ? text : "" };
+    });
+    const next = JSON.stringify(markers);
+    if (next !== drawn) marks.setMarkers(markers);
+    drawn = next;
+  };
   const paint = () => {
     const [up, down, line] = [color("gain"), color("loss"), { color: color("line") }];
     chart.applyOptions({
@@ -74,15 +92,8 @@ const candleChart = (load, onCandle) => {
       grid: { vertLines: line, horzLines: line },
     });
     series.applyOptions({ upColor: up, wickUpColor: up, borderUpColor: up, downColor: down, wickDownColor: down, borderDownColor: down });
-    const texts = shown.fills.length <= MOST_TEXTS;
-    const fills = shown.fills.filter(({ time }) => at(time) !== undefined).map(({ time, isBuy, tone, text }) => ({
-      time: at(time),
-      position: isBuy ? "belowBar" : "aboveBar",
-      shape: isBuy ? "arrowUp" : "arrowDown",
-      color: color(tone),
-      text: texts ? text : "",
-    }));
-    marks.setMarkers(fills.sort((a, b) => a.time - b.time));
+    drawn = "";
+    mark();
     for (const level of lines) series.removePriceLine(level);
     lines = shown.levels.map(({ title, level, tone }) =>
       series.createPriceLine({ price: level, title, color: color(tone), lineWidth: 1, lineStyle: LineStyle.Dashed }));
@@ -106,6 +117,7 @@ const candleChart = (load, onCandle) => {
     note.textContent = shown.note;
     if (shown.ends) scale.setVisibleLogicalRange({ from: indexAt(shown.ends[0].time) - 40, to: indexAt(shown.ends[1].time) + 40 });
     else if (isNew) scale.fitContent();
+    requestAnimationFrame(mark);
   };
   const zoom = (factor) => {
     const { from, to } = scale.getVisibleLogicalRange();
@@ -114,6 +126,7 @@ const candleChart = (load, onCandle) => {
   };
 
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paint);
+  scale.subscribeVisibleLogicalRangeChange(() => requestAnimationFrame(mark));
   chart.subscribeClick(({ time }) => {
     if (time !== undefined) onCandle(time, shown);
   });
