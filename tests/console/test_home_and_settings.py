@@ -78,7 +78,7 @@ def test_a_newcomer_is_shown_the_next_step(browse: Browse, alice: User) -> None:
     make_from_gallery(client, "ema-cross")
     assert next_step() == "backtest"
     algorithm = Algorithm.objects.get()
-    store_candles("NSE:RELIANCE", "5m", wave_candles("2024-01-01", 5, step=300))
+    store_candles("NSE:RELIANCE", "5m", wave_candles("2024-01-29", 10, step=300))
     submit(alice, algorithm.pk)
     run_queued()
     assert next_step() == "start"
