@@ -9,6 +9,7 @@ from apps.console.backtesting import backtests
 from apps.console.backtesting.new_backtest import new_backtest_page
 from apps.console.describing import algorithms
 from apps.console.editing import steps
+from apps.console.editing.symbols import symbol_choices_page
 from apps.console.gate import console_page
 from apps.console.home import kill_switch_page, market_page, release_kill_switch_page
 
@@ -34,6 +35,7 @@ urlpatterns = [
     path("algorithms/<str:algorithm_id>/versions", algorithms.versions_page),
     path("algorithms/<str:algorithm_id>/backtest", new_backtest_page),
     path("algorithms/<str:algorithm_id>/do/<str:action>", algorithms.algorithm_action_page),
+    path("symbols", symbol_choices_page),
     path("backtests", backtests.backtests_page),
     path("backtests/compare", backtests.compare_page),
     path("backtests/<str:backtest_id>", backtests.backtest_page),

@@ -63,6 +63,7 @@ NO_PAGES: Final = frozenset(
         "app/sign-out",
         "app/market",
         "app/kill-switch",
+        "app/symbols",
         "app/kill-switch/release",
         "app/algorithms/<str:algorithm_id>/do/<str:action>",
         "app/backtests/<str:backtest_id>/do/<str:action>",

@@ -12,6 +12,7 @@ from apps.algorithms import services
 from apps.algorithms.models import Algorithm
 from apps.algorithms.serializers import AlgorithmBodySerializer, AlgorithmSerializer, step_refs
 from apps.algorithms.services import STEPS, Configuration
+from apps.console.editing.symbols import replace_symbol
 from apps.console.editing.unsaved import UnsavedState, keep_unsaved, open_unsaved
 from apps.console.gate import by_field, console_page, count_as, go_to, is_part, show
 from apps.console.schema_forms import form_of, list_paths, read_form
@@ -41,6 +42,8 @@ def steps_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpRespo
         return go_to(request, address, "Dropped. These are the saved steps.")
     if request.method == "POST":
         sent_form = {path: text.replace("\0", "") for path, text in request.POST.dict().items()}
+        if change.startswith("symbol:"):
+            sent_form = replace_symbol(sent_form, change)
         steps = read_form(sent_form, STEPS_FORM, change=change)
         context["unsaved"] = keep_unsaved(algorithm, sent_form, steps, now=database.now())
         if change == "save":

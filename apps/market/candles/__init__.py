@@ -53,6 +53,7 @@ from apps.market.candles.reading import (
     read_page,
     sample_notice_of,
     stored_timeframes,
+    stored_timeframes_of,
 )
 from apps.market.candles.samples import (
     SAMPLE_NOTICE,
@@ -99,6 +100,7 @@ __all__ = [
     "stored_history_of",
     "stored_series",
     "stored_timeframes",
+    "stored_timeframes_of",
     "time_since_receipt",
     "timeframes_of",
 ]
