@@ -385,6 +385,9 @@ CACHES = {
 # django-ratelimit knows few caches. Ours count atomically: tests/core/test_counters.py.
 SILENCED_SYSTEM_CHECKS = ["django_ratelimit.W001"]
 
+# Minutes of a session without a bar that is due, after which users are told (feed.stale).
+FEED_STALE_MINUTES = env_count("FEED_STALE_MINUTES", default=5, least=1, most=1_440)
+
 # Webhooks.
 
 # For development: literal addresses that webhooks may call although they are not public.

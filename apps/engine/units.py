@@ -83,6 +83,23 @@ def group_digits(digits: str) -> str:
     return ",".join([*reversed(pairs), tail])
 
 
+def format_rupees(amount: float, digits: int = 2) -> str:
+    """Format an amount with lakhs and crores set apart, such as ₹12,34,567.50."""
+    return _format(amount, digits, "₹")
+
+
+def format_number(value: float, digits: int = 2) -> str:
+    """Format a number with lakhs and crores set apart and a proper minus sign."""
+    return _format(value, digits, "")
+
+
+def _format(value: float, digits: int, unit: str) -> str:
+    text = f"{abs(value):.{digits}f}"
+    sign = "\N{MINUS SIGN}" if value < 0 and float(text) else ""
+    whole, point, fraction = text.partition(".")
+    return f"{sign}{unit}{group_digits(whole)}{point}{fraction}"
+
+
 def rupees_text(amount: float) -> str:
     """Return an amount in whole rupees, as people write it."""
     whole = round(amount)

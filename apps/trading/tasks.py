@@ -18,6 +18,7 @@ _NIGHTLY: Final = "57 20 * * *"
 """UTC: in India 02:27, when what came in by day is in its blocks."""
 
 EVERY_FIVE_MINUTES: Final = "*/5 * * * *"
+EVERY_MINUTE: Final = "* * * * *"
 
 log = logging.getLogger(__name__)
 
@@ -58,6 +59,20 @@ def settle_expired(timestamp: int) -> None:
     """`timestamp` is the scheduled time."""
     if rows := expiry.insert_final_rows(now=datetime.fromtimestamp(timestamp, tz=UTC)):
         log.info("settled contracts that had no last bar on %d streams", rows)
+
+
+@app.periodic(cron=EVERY_MINUTE)
+@app.task(name="trading.notices", queue="small", queueing_lock="trading.notices")
+def write_notices(timestamp: int) -> None:
+    """Tell users of feeds that have stopped, and of the day once it is over.
+
+    `timestamp` is the scheduled time; a job that waited must not miss bars that came meanwhile.
+    """
+    from apps.trading.activity.notices import day_summaries, stale_feeds
+
+    now = database.now()
+    stale_feeds.notice_stale_feeds(now=now)
+    day_summaries.write_due_summaries(now=now)
 
 
 @app.task(

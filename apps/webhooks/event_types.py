@@ -31,6 +31,9 @@ class EventType(StrEnum):
     DAILY_LOSS_LIMIT_REACHED = "risk.daily_loss_limit_reached"
     DAILY_PROFIT_LIMIT_REACHED = "risk.daily_profit_limit_reached"
     PERFORMANCE_ALERT = "performance.alert"
+    DRIFT_FOUND = "drift.found"
+    FEED_STALE = "feed.stale"
+    DAY_SUMMARY = "day.summary"
     WEBHOOK_TEST = "webhook.test"
 
 
@@ -70,6 +73,24 @@ class TradeData(EventData, title="TradeExecuted"):
     quantity: int
     price: float = Field(description="Rupees.")
     reason: str
+    # Optional, as are all fields that came later: events of an earlier release lack them.
+    charges: float | None = Field(None, description="Rupees paid for this fill.")
+    realised_profit: float | None = Field(
+        None, description="Rupees won or lost by this fill, before charges; null for an entry."
+    )
+    trade_profit: float | None = Field(
+        None,
+        description="Rupees won or lost by the trade that it closed, after all its charges; null"
+        " unless it closed one.",
+    )
+    position_after: int | None = Field(
+        None, description="Quantity held of the symbol after it; below 0 for a short position."
+    )
+    profit_today: float | None = Field(
+        None,
+        description="The algorithm's profit since the session's start, in rupees, open positions"
+        " included, at the close of the bar.",
+    )
 
 
 class Problem(EventData):
@@ -112,6 +133,52 @@ class AlertData(EventData, title="AlertRaised"):
     action: str
 
 
+class DriftData(EventData, title="DriftFound"):
+    algorithm_id: Id
+    algorithm_name: Name
+    run_id: Id
+    day: str = Field(description="The date in India, YYYY-MM-DD.")
+    rows: int = Field(description="Bars that were compared.")
+    total: int = Field(description="Differences between paper trading and its backtest.")
+
+
+class StaleAlgorithm(EventData):
+    algorithm_id: Id
+    algorithm_name: Name
+    symbols: list[str]
+    timeframe: str
+
+
+class FeedData(EventData, title="FeedStale"):
+    last_bar_at: str | None = Field(description="End of the last bar; null before the first.")
+    minutes: int = Field(description="Minutes of the session since a bar was due.")
+    algorithms: list[StaleAlgorithm]
+
+
+class DayOfAlgorithm(EventData):
+    algorithm_id: Id
+    algorithm_name: Name
+    trades: int = Field(description="Closed trades.")
+    net_profit: float = Field(description="Rupees, of the closed trades after their charges.")
+    charges: float = Field(description="Rupees paid for the fills of the day.")
+    profit_today: float = Field(
+        description="Rupees won or lost since the session's start, open positions included."
+    )
+    open_positions: int
+
+
+class DayData(EventData, title="DaySummary"):
+    day: str = Field(description="The date in India, YYYY-MM-DD.")
+    trades: int = Field(description="Closed trades.")
+    net_profit: float = Field(description="Rupees, of the closed trades after their charges.")
+    charges: float = Field(description="Rupees paid for the fills of the day.")
+    profit_today: float = Field(
+        description="Rupees won or lost since the session's start, open positions included."
+    )
+    open_positions: int
+    algorithms: list[DayOfAlgorithm] = Field(description="The algorithms that traded that day.")
+
+
 class WebhookTestData(EventData, title="Tested"):
     webhook_id: Id
 
@@ -126,7 +193,8 @@ class EventSchema:
 
 
 SEQUENCE_HELP: Final = (
-    "Counts the events of one algorithm, and the tests of one webhook, without gaps."
+    "Counts the events of one algorithm, the tests of one webhook, and the events of one account"
+    " without an algorithm, without gaps."
 )
 _NAME: Final = "Opening breakout"
 _ID: Final = "6a0ec3f1b2d4e5f60718293a"
@@ -196,6 +264,11 @@ EVENT_SCHEMAS: Final[Mapping[EventType, EventSchema]] = {
             "quantity": 10,
             "price": 1412.5,
             "reason": "entry",
+            "charges": 2.31,
+            "realisedProfit": None,
+            "tradeProfit": None,
+            "positionAfter": 10,
+            "profitToday": 1655.8,
         },
     ),
     EventType.BACKTEST_COMPLETED: _ended("Its results can be read.", "completed", None),
@@ -238,6 +311,57 @@ EVENT_SCHEMAS: Final[Mapping[EventType, EventSchema]] = {
             "value": 12.5,
             "threshold": 10.0,
             "action": "send_notification",
+        },
+    ),
+    EventType.DRIFT_FOUND: EventSchema(
+        "Paper trading of a session differs from its backtest; once for a run and a session.",
+        DriftData,
+        {
+            "algorithmId": _ID,
+            "algorithmName": _NAME,
+            "runId": _RUN,
+            "day": "2026-11-20",
+            "rows": 75,
+            "total": 2,
+        },
+    ),
+    EventType.FEED_STALE: EventSchema(
+        "No bar has come for some minutes of a session; once for each outage.",
+        FeedData,
+        {
+            "lastBarAt": "2026-11-20T05:30:00.000Z",
+            "minutes": 5,
+            "algorithms": [
+                {
+                    "algorithmId": _ID,
+                    "algorithmName": _NAME,
+                    "symbols": ["NSE:RELIANCE"],
+                    "timeframe": "5m",
+                }
+            ],
+        },
+    ),
+    EventType.DAY_SUMMARY: EventSchema(
+        "The markets of its algorithms have closed; once a day.",
+        DayData,
+        {
+            "day": "2026-11-20",
+            "trades": 4,
+            "netProfit": 1302.4,
+            "charges": 96.2,
+            "profitToday": 1655.8,
+            "openPositions": 1,
+            "algorithms": [
+                {
+                    "algorithmId": _ID,
+                    "algorithmName": _NAME,
+                    "trades": 4,
+                    "netProfit": 1302.4,
+                    "charges": 96.2,
+                    "profitToday": 1655.8,
+                    "openPositions": 1,
+                }
+            ],
         },
     ),
     EventType.WEBHOOK_TEST: EventSchema(

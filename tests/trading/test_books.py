@@ -408,8 +408,17 @@ def test_each_fill_writes_an_event(alice: User) -> None:
         "quantity": 10,
         "price": 100,
         "reason": "entry",
+        "charges": float(Fill.objects.get(order__intent="entry").charges),
+        "realisedProfit": None,
+        "tradeProfit": None,
+        "positionAfter": 10,
+        "profitToday": events[0].data["profitToday"],
     }
-    assert events[1].data["reason"] == "take_profit"
+    left, trade = events[1].data, Trade.objects.get()
+    assert (left["reason"], left["positionAfter"]) == ("take_profit", 0)
+    assert left["realisedProfit"] == float(trade.gross_profit)
+    assert left["tradeProfit"] == float(trade.profit)
+    assert left["charges"] == float(Fill.objects.get(order__intent="exit").charges) > 0
 
 
 def test_many_runs_take_as_many_statements_as_one(alice: User, bob: User) -> None:

@@ -29,7 +29,7 @@ from apps.engine.results.wire_records import (
     wire_dates,
 )
 from apps.engine.results.wire_units import FIELD_UNITS, round_for_wire
-from apps.engine.units import Unit, group_digits
+from apps.engine.units import Unit, format_number, format_rupees
 
 __all__ = [
     "CHARGE_KINDS",
@@ -55,7 +55,8 @@ __all__ = [
     "Unit",
     "buy_and_hold",
     "complete_performance",
-    "group_digits",
+    "format_number",
+    "format_rupees",
     "round_for_wire",
     "wire_dates",
 ]

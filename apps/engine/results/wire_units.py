@@ -40,6 +40,9 @@ _RUPEES: Final = (
     "loss",
     "dailyLoss",
     "limit",
+    "realisedProfit",
+    "tradeProfit",
+    "profitToday",
 )
 _PERCENT: Final = (
     "returnPercentage",

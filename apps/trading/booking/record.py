@@ -11,9 +11,10 @@ from typing import Final
 from django.db import transaction
 
 from apps.algorithms.models import Algorithm
-from apps.core.times import moment, wire_time
+from apps.core.times import moment
 from apps.engine.results import CHARGE_KINDS
 from apps.trading.booking.daily_loss import daily_profit_events, update_daily_losses
+from apps.trading.booking.fill_events import Filled, fill_events
 from apps.trading.booking.interpret import Execution, StepOutcome, interpret_step, new_signal
 from apps.trading.booking.orders import OrderChanges, book_orders
 from apps.trading.booking.performance import update_performance
@@ -35,7 +36,7 @@ from apps.trading.models.money import ZERO, price, rupees
 from apps.trading.models.queries import execute_columns
 from apps.trading.runs import capital, ledger
 from apps.trading.runs.ledger import NewLedgerEntry
-from apps.webhooks.events import EventPayload, EventType, write_events
+from apps.webhooks.events import EventPayload, write_events
 
 ENTRY_KINDS: Final = {
     Intent.ENTRY: EntryKind.ENTRY,
@@ -44,8 +45,6 @@ ENTRY_KINDS: Final = {
 }
 POSITION_SIDES: Final = {"buy": "long", "sell": "short"}
 
-# Each execution as it is stored, in the order of the steps.
-Filled = list[tuple[StepOutcome, Execution, Fill]]
 # A run, and a ledger entry with its profit or loss.
 RunEntry = tuple[Run, NewLedgerEntry]
 
@@ -67,7 +66,7 @@ def book_steps(steps: Sequence[BarStep], *, now: datetime) -> None:
     settled = book_positions(outcomes)
     trades = Trade.objects.bulk_create(_trades(outcomes, settled))
     _book_signals(outcomes, changes)
-    payloads = [_fill_event(outcome, execution, fill) for outcome, execution, fill in filled]
+    payloads = fill_events(filled, trades)
     payloads += update_performance(outcomes, trades, now=now)
     payloads += update_daily_losses(steps, now=now)
     payloads += daily_profit_events(steps)
@@ -98,22 +97,6 @@ def _by_kind(execution: Execution) -> dict[str, str]:
         kind: str(Decimal(paise).scaleb(-2))
         for kind, paise in zip(CHARGE_KINDS, execution.paid, strict=True)
     }
-
-
-def _fill_event(outcome: StepOutcome, execution: Execution, fill: Fill) -> EventPayload:
-    run = outcome.step.run
-    data = {
-        "algorithmId": run.algorithm_id,
-        "runId": run.pk,
-        "orderId": fill.order_id,
-        "time": wire_time(fill.at),
-        "symbol": execution.symbol,
-        "side": execution.side,
-        "quantity": execution.quantity,
-        "price": execution.price,
-        "reason": execution.reason or execution.intent.value,
-    }
-    return EventPayload(EventType.TRADE_EXECUTED, run.account_id, run.algorithm_id, data)
 
 
 def _with_names(payloads: Sequence[EventPayload]) -> list[EventPayload]:

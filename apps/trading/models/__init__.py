@@ -3,6 +3,7 @@ kill switches.
 """
 
 from apps.trading.models.accounts import Account, Book, EntryKind, LedgerEntry, Posting
+from apps.trading.models.notices import DaySummary, FeedOutage
 from apps.trading.models.orders import (
     DailyLoss,
     Fill,
@@ -40,9 +41,11 @@ __all__ = [
     "BrokerHealth",
     "BrokerState",
     "DailyLoss",
+    "DaySummary",
     "DriftReport",
     "EndReason",
     "EntryKind",
+    "FeedOutage",
     "Fill",
     "GlobalSwitch",
     "Intent",

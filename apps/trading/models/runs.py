@@ -252,6 +252,9 @@ class DriftReport(models.Model):
     )
     differences = models.JSONField()
     checked_at = models.DateTimeField()
+    noticed_at = models.DateTimeField(
+        null=True, help_text="When its owner was told of differences, once for a session"
+    )
     through = models.BigIntegerField(
         null=True,
         help_text="Start of the last checked row of a session under way; null when it is over",

@@ -173,6 +173,14 @@ def nominal_end(time: int, timeframe: str, calendars: Sequence[Sessions]) -> int
     return max(int(bar_ends(start, timeframe, calendar)[0]) for calendar in calendars)
 
 
+def next_bar_end(timeframe: str, calendars: Iterable[Sessions], *, since: int) -> int | None:
+    """Return the end of the first session bar that begins at `since` or later, or is under way
+    then; None if no session is known.
+    """
+    ends = (_first_bar_end(timeframe, calendar, 0, since) for calendar in set(calendars))
+    return min((end for end in ends if end is not None), default=None)
+
+
 def _next_poll(timeframe: str, calendars: Iterable[Sessions], start: int, now: int) -> int | None:
     """Return the end of the first grace period that is not over, of session bars from `start` on.
 

@@ -5,11 +5,20 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from apps.engine.candles import DAY, IST
-from apps.engine.results import Unit, group_digits
+from apps.engine.results import Unit, format_number, format_rupees
+
+__all__ = [
+    "NO_VALUE",
+    "format_duration",
+    "format_metric",
+    "format_number",
+    "format_rupees",
+    "format_time",
+    "humanize",
+]
 
 # Stands for a metric without a value, such as a ratio without a denominator.
 NO_VALUE: Final = "\N{EN DASH}"
-MINUS: Final = "\N{MINUS SIGN}"
 
 # Names that are not simply the words of the wire name.
 _NAMES: Final = {
@@ -40,23 +49,6 @@ def humanize(name: str) -> str:
     if name in _NAMES:
         return _NAMES[name]
     return " ".join(_WORD_BREAK.split(name)).lower().capitalize()
-
-
-def format_rupees(amount: float, digits: int = 2) -> str:
-    """Format an amount with lakhs and crores set apart, such as ₹12,34,567.50."""
-    return _format(amount, digits, "₹")
-
-
-def format_number(value: float, digits: int = 2) -> str:
-    """Format a number with lakhs and crores set apart and a proper minus sign."""
-    return _format(value, digits, "")
-
-
-def _format(value: float, digits: int, unit: str) -> str:
-    text = f"{abs(value):.{digits}f}"
-    sign = MINUS if value < 0 and float(text) else ""
-    whole, point, fraction = text.partition(".")
-    return f"{sign}{unit}{group_digits(whole)}{point}{fraction}"
 
 
 def format_metric(value: float, unit: Unit) -> str:

@@ -5,15 +5,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from typing import Final
 
+from django.db import transaction
 from django.db.models import Exists, OuterRef
 
 from apps.core.times import day_in_india
 from apps.engine.language import parse
-from apps.trading.activity.drift.facts import Difference, differences
+from apps.trading.activity.drift.facts import Difference, DifferenceKind, differences
 from apps.trading.activity.drift.recorded import recorded, rows_used
 from apps.trading.activity.drift.replayed import replayed
 from apps.trading.models import BarRow, BarStream, DriftReport, RunState, SessionStart
 from apps.trading.runs import bar_streams
+from apps.webhooks.events import EventPayload, EventType, write_events
 
 MOST_LISTED: Final = 1000
 _RUNS_AT_ONCE: Final = 200
@@ -68,13 +70,48 @@ def check_sessions(
         reports.append(
             _report(session, rows_of_run[session.run_id], difference_list, now, over=over)
         )
+    _store(reports, now)
+    return len(reports)
+
+
+@transaction.atomic
+def _store(reports: Sequence[DriftReport], now: datetime) -> None:
+    """Store the reports, and write an event for the first differences of each session.
+
+    Differences that follow from interventions are no finding: their owner or a limit made them.
+    """
     DriftReport.objects.bulk_create(
         reports,
         update_conflicts=True,
         unique_fields=["run", "day"],
         update_fields=["rows", "total", "differences", "checked_at", "through"],
     )
-    return len(reports)
+    days = {
+        (report.run_id, report.day)
+        for report in reports
+        if any(difference["kind"] != DifferenceKind.RISK for difference in report.differences)
+    }
+    unknown = DriftReport.objects.filter(
+        run__in={run for run, _ in days}, day__in={day for _, day in days}, noticed_at=None
+    )
+    locked = unknown.select_related("run__algorithm").order_by("pk").select_for_update(of=["self"])
+    new = [report for report in locked if (report.run_id, report.day) in days]
+    DriftReport.objects.filter(pk__in=[report.pk for report in new]).update(noticed_at=now)
+    if new:
+        write_events([_finding(report) for report in new], now=now)
+
+
+def _finding(report: DriftReport) -> EventPayload:
+    algorithm = report.run.algorithm
+    data = {
+        "algorithmId": algorithm.pk,
+        "algorithmName": algorithm.name,
+        "runId": report.run_id,
+        "day": report.day.isoformat(),
+        "rows": report.rows,
+        "total": report.total,
+    }
+    return EventPayload(EventType.DRIFT_FOUND, algorithm.owner_id, algorithm.pk, data)
 
 
 def _due(today: date) -> Mapping[tuple[BarStream, date], list[SessionStart]]:
