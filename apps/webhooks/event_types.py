@@ -59,7 +59,8 @@ class AlgorithmStatusData(EventData, title="AlgorithmMoved"):
 
 
 class AlgorithmErrorData(AlgorithmStatusData, title="AlgorithmFailed"):
-    advice: str = Field(description="What its owner can do.")
+    # Optional, as are all fields that came later: events of an earlier release lack them.
+    advice: str | None = Field(None, description="What its owner can do.")
 
 
 class TradeData(EventData, title="TradeExecuted"):
@@ -73,7 +74,6 @@ class TradeData(EventData, title="TradeExecuted"):
     quantity: int
     price: float = Field(description="Rupees.")
     reason: str
-    # Optional, as are all fields that came later: events of an earlier release lack them.
     charges: float | None = Field(None, description="Rupees paid for this fill.")
     realised_profit: float | None = Field(
         None, description="Rupees won or lost by this fill, before charges; null for an entry."
