@@ -7,7 +7,7 @@ from procrastinate import jobs
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from apps.backtests import tasks
-from apps.backtests.models import Backtest
+from apps.backtests.models import Backtest, Evidence, EvidenceStatus
 from apps.backtests.running import execution, queue
 from tests import make
 
@@ -39,3 +39,10 @@ def run_queued() -> int:
         for _ in range(waiting):
             tasks.run_next(is_stopping=never)
     return waiting
+
+
+def run_all_queued() -> None:
+    """Use every waiting slot, and make all requested evidence."""
+    run_queued()
+    for evidence in Evidence.objects.filter(status=EvidenceStatus.QUEUED):
+        tasks.run_evidence_job(evidence.backtest_id)

@@ -61,6 +61,7 @@ printf '%s\\n' "$@" | curl -sS --fail-with-body --data-binary @- {{address}}{COM
 PREAMBLE: Final = f"""
 curl() {{ command curl --fail-with-body -S "$@"; }}
 make() {{ command make --dry-run --directory {PROJECT} "$@" > /dev/null; }}
+pip() {{ [ "$1" = install ] && ls {PROJECT}/apps/client/pyproject.toml > /dev/null; }}
 """
 needs_curl = pytest.mark.skipif(shutil.which("curl") is None, reason="no curl on this machine")
 

@@ -38,6 +38,8 @@ PRONOUNS: Final = frozenset(
 # The wire name for the subject of a difference between a backtest and its run.
 ON_THE_WIRE: Final = ("apps/trading/activity/drift/", "what")
 
+CLIENT: Final = "apps/client/"
+
 MOST_PARAMETERS: Final = 7
 MOST_KEYWORD_PARAMETERS: Final = 12
 
@@ -201,15 +203,17 @@ def test_names_are_nouns_and_verbs_and_no_pronouns() -> None:
     assert pronouns == []
 
 
-def repeated_names() -> dict[str, list[str]]:
+def repeated_names(*, in_client: bool) -> dict[str, list[str]]:
     """Return the public names that mean several things, with the places that define them.
 
     The same alias of a type, or a constant of the same value, may be written wherever it is used.
+    The client is a package of its own: its `Backtest` is the service's, as a caller sees it.
     """
     places = defaultdict(list)
     for module in modules("apps", "config"):
-        for definition in top_level(module):
-            places[definition.name].append(definition)
+        if module.path.startswith(CLIENT) == in_client:
+            for definition in top_level(module):
+                places[definition.name].append(definition)
     return {
         name: [definition.location for definition in repeated]
         for name, repeated in sorted(places.items())
@@ -218,9 +222,10 @@ def repeated_names() -> dict[str, list[str]]:
 
 
 def test_a_public_name_has_one_meaning() -> None:
-    repeated = repeated_names()
+    repeated = repeated_names(in_client=False)
     assert {name: repeated[name] for name in repeated.keys() - ROLES} == {}
     assert repeated.keys() >= ROLES
+    assert repeated_names(in_client=True) == {}
 
 
 def too_many_parameters(function: Function) -> bool:

@@ -20,8 +20,11 @@ def test_the_top_level_matches_the_map() -> None:
     )
 
 
-def test_the_service_gives_the_version_of_the_project() -> None:
+def test_the_service_and_the_client_give_the_version_of_the_project() -> None:
     assert VERSION == settings.VERSION == settings.SPECTACULAR_SETTINGS["VERSION"]
+    client = tomllib.loads((ROOT / "apps" / "client" / "pyproject.toml").read_text())
+    assert client["project"]["version"] == VERSION
+    assert [*client["project"]["dependencies"]] == ["httpx>=0.27,<1"]
 
 
 def test_the_changelog_begins_with_the_version_and_falls_from_there() -> None:
