@@ -8,11 +8,11 @@ from apps.console.account import entry, profile, security, webhooks
 from apps.console.backtesting import backtests
 from apps.console.backtesting.new_backtest import new_backtest_page
 from apps.console.describing import algorithms
-from apps.console.describing.alerts import alerts_page
 from apps.console.editing import steps
 from apps.console.editing.symbols import symbol_choices_page
 from apps.console.gate import console_page
 from apps.console.home import kill_switch_page, market_page, release_kill_switch_page
+from apps.console.replay import replay_page
 
 
 @console_page(public=True)
@@ -34,7 +34,6 @@ urlpatterns = [
     path("algorithms/<str:algorithm_id>/steps", steps.steps_page),
     path("algorithms/<str:algorithm_id>/json", steps.json_page),
     path("algorithms/<str:algorithm_id>/versions", algorithms.versions_page),
-    path("algorithms/<str:algorithm_id>/alerts", alerts_page),
     path("algorithms/<str:algorithm_id>/backtest", new_backtest_page),
     path("algorithms/<str:algorithm_id>/do/<str:action>", algorithms.algorithm_action_page),
     path("symbols", symbol_choices_page),
@@ -58,6 +57,7 @@ urlpatterns = [
     path("data/symbols", data.symbols_page),
     path("data/symbols/<str:symbol>", data.symbol_page),
     path("data/rules", data.rules_page),
+    path("data/replay", replay_page),
     path("data/upload", data.upload_page),
     path("settings", profile.settings_page),
     path("settings/password", security.password_page),

@@ -72,6 +72,8 @@ class Action(StrEnum):
     CANDLE_FILE_LOADED = "candle_file_loaded"
     CANDLE_LOAD_UNDONE = "candle_load_undone"
     MASTER_LOADED = "master_loaded"
+    REPLAY_STARTED = "replay_started"
+    REPLAY_ENDED = "replay_ended"
     INSTRUMENT_ENABLED = "instrument_enabled"
     INSTRUMENT_DISABLED = "instrument_disabled"
     LIMIT_HIT = "limit_hit"

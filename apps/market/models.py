@@ -2,6 +2,8 @@
 intraday buffer of newer bars; and the corporate actions for adjusting prices on reading.
 """
 
+from datetime import datetime
+from enum import StrEnum
 from fractions import Fraction
 from typing import Final
 
@@ -165,6 +167,72 @@ class Replay(models.Model):
 
     def __str__(self) -> str:
         return f"Replay at {wire_time(moment(self.moment))}"
+
+
+class FeedKind(StrEnum):
+    """A feed that brings bars as they close, or history as if it came in now."""
+
+    LIVE = "live"
+    REPLAY = "replay"
+
+
+class Feed(models.Model):
+    """The active feed. The table has one row, so only one feed is active; without a `kind` none is.
+
+    A process leases the feed, and each of its writes names the `token` of the lease. A feed of a
+    command is over when its lease expires. A replay requested from the console is played by a
+    worker; after the worker was killed another one continues it.
+    """
+
+    SINGLETON_ID: Final = 1
+
+    id = models.PositiveSmallIntegerField(primary_key=True, default=SINGLETON_ID, editable=False)
+    kind = models.CharField(
+        max_length=6, blank=True, choices=[(k.value, k.value) for k in FeedKind]
+    )
+    symbols = models.JSONField(default=list)
+    timeframe = models.CharField(max_length=3, blank=True)
+    start = models.BigIntegerField(null=True, help_text="Of a replay, epoch seconds")
+    until = models.BigIntegerField(null=True, help_text="Of a replay, epoch seconds")
+    speed = models.FloatField(
+        null=True, help_text="Market seconds a second; null: as fast as it goes"
+    )
+    by_worker = models.BooleanField(default=False, help_text="Requested from the console")
+    began_at = models.DateTimeField(null=True)
+    token = models.PositiveBigIntegerField(default=0)
+    leased_until = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=Q(id=1), name="one_feed_at_most"),
+            models.CheckConstraint(
+                condition=Q(kind="") | Q(began_at__isnull=False, leased_until__isnull=False),
+                name="an_active_feed_is_leased",
+            ),
+            models.CheckConstraint(
+                condition=Q(speed=None) | Q(speed__gt=0), name="a_replay_goes_on"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind or 'no'} feed"
+
+    def is_leased(self, now: datetime) -> bool:
+        """Return whether a process brings its bars."""
+        return bool(self.kind) and self.leased_until is not None and self.leased_until > now
+
+    def is_active(self, now: datetime) -> bool:
+        return self.by_worker or self.is_leased(now)
+
+    @property
+    def description(self) -> str:
+        names = ", ".join(self.symbols[:3])
+        more = f" and {len(self.symbols) - 3} more" if len(self.symbols) > 3 else ""
+        return (
+            f"a {self.kind} of {names}{more}"
+            if self.kind == FeedKind.REPLAY
+            else (f"a live feed of {names}{more}")
+        )
 
 
 class RuleSetVersion(models.Model):

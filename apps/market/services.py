@@ -16,6 +16,19 @@ from apps.engine.candles import DAY, TIMEFRAMES, Symbol
 from apps.engine.language import Strategy
 from apps.market.candles.bar_history import read_stored
 from apps.market.candles.writing import SampleInTheWay, append, append_all
+from apps.market.feeds.active_feed import (
+    FeedEnded,
+    FeedIsActive,
+    FeedPlan,
+    begin_feed,
+    change_speed,
+    end_feed,
+    feed_warning,
+    lock_feed,
+    read_feed,
+    renewing,
+    renewing_wait,
+)
 from apps.market.feeds.clock import (
     end_replay,
     market_moment,
@@ -25,7 +38,8 @@ from apps.market.feeds.clock import (
 )
 from apps.market.feeds.follower import follow
 from apps.market.feeds.kite import FeedLost, KiteFeed
-from apps.market.feeds.replay import FASTEST, advance_when_possible, pace, replay_steps
+from apps.market.feeds.replay import FASTEST, ReplayStep, advance_when_possible, pace, replay_steps
+from apps.market.feeds.requests import enqueue_replay, requeue_replay
 from apps.market.feeds.status import FeedState, FeedStatus, read_feed_status
 from apps.market.importers.bar_times import StampSide
 from apps.market.importers.candle_file import (
@@ -36,7 +50,7 @@ from apps.market.importers.candle_file import (
 )
 from apps.market.importers.cleaner import InstrumentBars
 from apps.market.importers.tables.content import BadCandleFile
-from apps.market.models import RuleSetVersion
+from apps.market.models import Feed, FeedKind, RuleSetVersion
 from apps.market.rulebook.contracts import InstrumentFacts, MarketRules
 from apps.market.rulebook.files.rule_set import FILES, read_rule_set
 from apps.market.rulebook.rule_sets import LOCK_RULEBOOK, current_rule_set, files_of
@@ -54,31 +68,47 @@ __all__ = [
     "FASTEST",
     "BadCandleFile",
     "CandleImport",
+    "Feed",
+    "FeedEnded",
+    "FeedIsActive",
+    "FeedKind",
     "FeedLost",
+    "FeedPlan",
     "FeedState",
     "FeedStatus",
     "ImportOptions",
     "InstrumentBars",
     "KiteFeed",
+    "ReplayStep",
     "SampleInTheWay",
     "StampSide",
     "UnknownRulebookFile",
     "advance_when_possible",
     "append",
     "append_all",
+    "begin_feed",
+    "change_speed",
+    "end_feed",
     "end_replay",
+    "enqueue_replay",
+    "feed_warning",
     "follow",
     "load_rule_set",
+    "lock_feed",
     "market_moment",
     "market_rules_of",
     "market_time",
     "pace",
     "read_candle_files",
+    "read_feed",
     "read_feed_status",
     "read_one_series",
+    "renewing",
+    "renewing_wait",
     "replay_start",
     "replay_steps",
     "replayed_until",
+    "requeue_replay",
     "upload_candles",
     "upload_master",
 ]

@@ -4,10 +4,12 @@ import logging
 from datetime import UTC, datetime
 from typing import Final
 
+from procrastinate import JobContext
 from procrastinate.contrib.django import app
 
 from apps.market.candles.replaced import forget_old_loads
-from apps.market.feeds import services
+from apps.market.feeds import replay, services
+from apps.market.feeds.requests import PLAY_JOB, REPLAY_QUEUE
 
 # UTC; 02:07 in India, when every exchange has closed.
 _NIGHTLY: Final = "37 20 * * *"
@@ -26,3 +28,9 @@ def compact_nightly(timestamp: int) -> None:
     bars = services.compact_ended(now=now)
     forget_old_loads(now=now)
     log.info("compacted %d buffered bars into their chunks", bars)
+
+
+@app.task(name=PLAY_JOB, queue=REPLAY_QUEUE, queueing_lock=PLAY_JOB, pass_context=True)
+def play_replay(context: JobContext) -> None:
+    """Play the replay that was requested from the console."""
+    replay.play_requested(stopping=context.should_abort)

@@ -28,26 +28,40 @@ from apps.trading.runs.kill_switches import (
     release_global_switch,
     release_kill_switch,
 )
+from apps.trading.runs.replays import (
+    ReplayRange,
+    change_replay_speed,
+    find_range,
+    may_replay,
+    propose_symbols,
+    start_replay,
+    stop_replay,
+)
 from apps.trading.runs.services import fail, pause, resume, start, stop, stop_all
 from apps.trading.runs.statements import read_account, reset_account
 
 __all__ = [
     "CHANNELS",
+    "ReplayRange",
     "RunFailure",
     "cancel_order",
+    "change_replay_speed",
     "drifted",
     "engage_global_switch",
     "engage_kill_switch",
     "explain_run",
     "fail",
     "find_failures",
+    "find_range",
     "latest_sessions",
     "live_summaries",
+    "may_replay",
     "open_profit",
     "orders",
     "pause",
     "positions",
     "profits_by_day",
+    "propose_symbols",
     "purge",
     "read_account",
     "read_band",
@@ -61,8 +75,10 @@ __all__ = [
     "resume",
     "signals",
     "start",
+    "start_replay",
     "stop",
     "stop_all",
+    "stop_replay",
     "total_profit",
     "trades",
 ]

@@ -30,7 +30,9 @@ def test_a_resumed_algorithm_continues_in_the_same_run(api: Api, alice: User) ->
     algorithm = algorithm_in(alice, "paused")
     response = post(api, algorithm)
     assert response.status_code == 200
-    assert (response.json()["status"], response.json()["warnings"]) == ("active", [])
+    [warning] = response.json()["warnings"]
+    assert response.json()["status"] == "active"
+    assert warning["message"].startswith("No feed brings prices now.")
     run = Run.objects.get()
     assert run.ended_at is None
     assert Account.objects.get().reserved == run.capital
@@ -85,7 +87,7 @@ def test_errors_follow_the_order_of_the_checks(api: Api, alice: User) -> None:
     lost.delete()
     answer = post(api, algorithm)
     assert answer.status_code == 200
-    assert len(answer.json()["warnings"]) == 1
+    assert len(answer.json()["warnings"]) == 2
 
 
 def test_a_request_to_close_positions_is_taken_back(api: Api, alice: User) -> None:

@@ -9,7 +9,8 @@ from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.algorithms.models import Algorithm
-from apps.core import audit
+from apps.core import audit, database
+from apps.market.services import FeedKind, FeedPlan, begin_feed
 from apps.symbols.models import Type
 from apps.trading import services
 from apps.trading.models import Account, KillSwitch, Run
@@ -183,12 +184,21 @@ def test_a_symbol_that_cannot_be_traded_is_named(api: Api, alice: User) -> None:
 
 def test_on_paper_an_index_is_started_with_a_warning(api: Api, alice: User) -> None:
     equity("NSE:NIFTY", type=Type.INDEX)
-    [warning] = post(api, alice, stopped_algorithm(alice)).json()["warnings"]
+    [warning, _] = post(api, alice, stopped_algorithm(alice)).json()["warnings"]
     assert warning["field"] == "basicInfo.symbols[0]"
     assert "NSE:NIFTY is an index" in warning["message"]
 
 
+def test_a_start_warns_if_no_feed_brings_prices(api: Api, alice: User) -> None:
+    [warning] = post(api, alice, stopped_algorithm(alice)).json()["warnings"]
+    assert warning["field"] == "basicInfo.symbols"
+    assert warning["message"].startswith("No feed brings prices now.")
+
+
 def test_an_algorithm_without_an_index_has_no_warning(api: Api, alice: User) -> None:
+    begin_feed(
+        FeedPlan(kind=FeedKind.LIVE, symbols=["NSE:NIFTY"], timeframe="1m"), now=database.now()
+    )
     assert post(api, alice, stopped_algorithm(alice)).json()["warnings"] == []
 
 

@@ -16,9 +16,10 @@ from apps.backtests.analysis import (
     format_rupees,
     humanize,
 )
+from apps.core import database
 from apps.core.times import INDIA
 from apps.engine.results import Unit
-from apps.market.services import FeedState
+from apps.market.services import FeedState, feed_warning
 from apps.trading import services as trading
 
 register: Final = Library()
@@ -74,6 +75,19 @@ def _write_failure(algorithm: Mapping[str, Any]) -> dict[str, Any]:
     if algorithm["status"] != AlgorithmStatus.ERROR:
         return {"failures": []}
     return {"failures": trading.find_failures(algorithm_id=algorithm["id"], most=1)}
+
+
+@register.inclusion_tag("console/parts/feed_hint.html", name="feed_hint", takes_context=True)
+def _write_feed_hint(context: Mapping[str, Any], algorithm: Mapping[str, Any]) -> dict[str, Any]:
+    """Write why an algorithm that can be started or resumed would wait for prices."""
+    symbols = (algorithm.get("basicInfo") or {}).get("symbols")
+    if not symbols or not any(_allows(algorithm["status"], verb) for verb in ("start", "resume")):
+        return {"warning": ""}
+    warning = feed_warning(symbols, now=database.now())
+    return {"warning": warning, "may_replay": warning and trading.may_replay(context["trader"])}
+
+
+register.simple_tag(trading.may_replay, name="may_replay")
 
 
 @register.filter("rupees")

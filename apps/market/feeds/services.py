@@ -1,7 +1,7 @@
 """Receiving bars as they close, and compaction of the intraday buffer after the session."""
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -11,31 +11,21 @@ from django.db.models import Max
 from apps.accounts.models import User
 from apps.core import audit
 from apps.core.audit import Action
-from apps.core.errors import Code, ServiceError
-from apps.core.times import day_in_india, midnight, wire_time
+from apps.core.times import day_in_india, midnight
 from apps.engine.candles import Candles, ist_day
 from apps.market.candles import buffer, writing
 from apps.market.candles.buffer import CandleRow
 from apps.market.candles.chunks import days_from_bits, decode, overlay, split
 from apps.market.candles.quality import Flags
+from apps.market.feeds.active_feed import refuse_during_replay
 from apps.market.feeds.validation import IntakeCounts, ValidatedBars, validate_bars
-from apps.market.models import BufferedCandle, CandleChunk, Replay
+from apps.market.models import BufferedCandle, CandleChunk
 from apps.market.rulebook.calendars import calendars_of
 
 # More bars at once than a feed has of one symbol; in the buffer they would slow readers.
 _MANY: Final = 1000
 # Symbols of one transaction of the compaction.
 _COMPACTION_BATCH: Final = 200
-
-
-class ReplayInProgress(ServiceError):
-    """A replay is running, so the market's time differs from the current time."""
-
-    code = Code.CONFLICT
-    message = (
-        "History is being replayed, at {marketTime}: bars of now would mix with it. Try again when"
-        " an operator has ended the replay."
-    )
 
 
 @transaction.atomic
@@ -51,8 +41,7 @@ def receive_from_operator(
 
     Raises also ReplayInProgress.
     """
-    if replay := Replay.objects.first():
-        raise ReplayInProgress(marketTime=wire_time(datetime.fromtimestamp(replay.moment, tz=UTC)))
+    refuse_during_replay()
     received = receive(timeframe=timeframe, series=series, replace_sample=replace_sample, now=now)
     details = {
         "symbols": list(series),

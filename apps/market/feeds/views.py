@@ -8,6 +8,7 @@ from apps.accounts.calls import operator_of
 from apps.core.api.resources import idempotent, refuses
 from apps.market.candles.writing import OtherPriceKind, SampleInTheWay
 from apps.market.feeds import services
+from apps.market.feeds.active_feed import ReplayInProgress
 from apps.market.feeds.serializers import (
     CANDLES_RECEIVED,
     CANDLES_TO_RECEIVE,
@@ -16,7 +17,6 @@ from apps.market.feeds.serializers import (
     CandleBatch,
     render_received,
 )
-from apps.market.feeds.services import ReplayInProgress
 from apps.market.feeds.validation import SKEW
 from apps.market.views import MarketViewSet
 

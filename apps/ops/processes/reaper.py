@@ -12,6 +12,7 @@ from django.db import connection
 from apps.backtests import services as backtests
 from apps.core import database
 from apps.core.database import meaning_of
+from apps.market import services as market
 from apps.webhooks import services as webhooks
 
 SECONDS_BETWEEN: Final = 5.0
@@ -25,7 +26,11 @@ class Reap(Protocol):
     def __call__(self, *, now: datetime) -> int: ...
 
 
-REAPERS: Final[Sequence[Reap]] = (backtests.requeue_stalled, webhooks.reap)
+REAPERS: Final[Sequence[Reap]] = (
+    backtests.requeue_stalled,
+    webhooks.reap,
+    market.requeue_replay,
+)
 
 
 @contextmanager

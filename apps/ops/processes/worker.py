@@ -37,7 +37,7 @@ from apps.ops.processes.supervisor import Backoff, Kill
 # A backtest is all computation and gets a process to itself; the small jobs mostly wait. The
 # dispatch of webhooks has threads of its own.
 QUEUES: Final[Mapping[str, list[str]]] = {
-    "small": ["small", "default", "builtin"],
+    "small": ["small", "default", "builtin", "replays"],
     "webhooks": ["webhooks"],
     "backtests": ["backtests"],
 }

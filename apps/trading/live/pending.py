@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from django.db.models import F, Q
 
+from apps.algorithms.models import AlgorithmStatus
 from apps.engine import EngineError
 from apps.engine.candles import DAY, TIMEFRAME_SECONDS, TIMEFRAMES, Candles
 from apps.engine.live import BarSnapshot
@@ -36,11 +37,14 @@ _NO_CANDLES: Final = concat([])
 
 
 class RunCursor(NamedTuple):
-    """The last row that a run has processed, and the market's time when it started."""
+    """The last row that a run has processed, the market's time when it started, and the time from
+    which its missing bars count: None while it is paused or has ended.
+    """
 
     run_id: str
     row_time: int | None
     since: int
+    waits_since: int | None
 
 
 @dataclass(slots=True)
@@ -72,7 +76,10 @@ class PendingWork:
 
     def gives_up_at(self, market_now: int) -> int | None:
         """Return the time when the stream's runs will fail unless a row comes."""
-        stream, since = self.stream, max(cursor.since for cursor in self.cursors)
+        stream, waiting = self.stream, [cursor.waits_since for cursor in self.cursors]
+        since = max((moment for moment in waiting if moment is not None), default=None)
+        if since is None:
+            return None
         if stream.row_time is not None:
             end = nominal_end(stream.row_time, stream.timeframe, self.cache.calendars)
             since = max(since, end)
@@ -117,11 +124,12 @@ def run_cursors_of(streams: Collection[BarStream]) -> Mapping[int, list[RunCurso
     """Return the runs of each stream, in the order of their ids."""
     cursors: dict[int, list[RunCursor]] = defaultdict(list)
     states = RunState.objects.filter(stream__in=streams).order_by("run")
-    for stream_id, run_id, row_time, since in states.values_list(
-        "stream_id", "run_id", "row_time", "since"
+    for stream_id, run_id, row_time, since, resumed_at, status in states.values_list(
+        "stream_id", "run_id", "row_time", "since", "resumed_at", "run__algorithm__status"
     ):
         assert stream_id is not None
-        cursors[stream_id].append(RunCursor(run_id, row_time, since))
+        waits_since = max(since, resumed_at or 0) if status == AlgorithmStatus.ACTIVE else None
+        cursors[stream_id].append(RunCursor(run_id, row_time, since, waits_since))
     return cursors
 
 

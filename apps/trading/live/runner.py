@@ -214,7 +214,8 @@ class LeasedStreams:
         due = work.gives_up_at(self._market_now)
         if due is None or due > self._market_now:
             return due
-        reasons = {cursor.run_id: work.give_up_reason for cursor in work.cursors}
+        waiting = (cursor for cursor in work.cursors if cursor.waits_since is not None)
+        reasons = {cursor.run_id: work.give_up_reason for cursor in waiting}
         fail_runs(work.stream, reasons, now=self._now)
         return None
 

@@ -208,6 +208,9 @@ class RunState(models.Model):
     since = models.BigIntegerField(
         help_text="The market's time at the start; the run is stepped by rows that close later"
     )
+    resumed_at = models.BigIntegerField(
+        null=True, help_text="The market's time at the last resume, epoch seconds"
+    )
     equity = models.FloatField(help_text="Rupees, at the close of the last row")
     peak = models.FloatField(help_text="The highest equity")
     drawdown = models.FloatField(default=0, help_text="Maximum drawdown in percent of the peak")

@@ -68,6 +68,11 @@ def unsubscribe(run: Run, *, now: datetime) -> None:
     pending.update(status=OrderStatus.CANCELLED, reason=run.end_reason, ended_at=ended_at)
 
 
+def note_resume(run: Run, *, at: int) -> None:
+    """Count the missing bars of a resumed run from this moment on (market's time)."""
+    RunState.objects.filter(run=run).update(resumed_at=at)
+
+
 def assign_runs(*, now: datetime) -> None:
     """Assign runs without a stream to their streams, and wake these streams."""
     by_stream: dict[tuple[str, tuple[str, ...], bool, ReadSeries], list[str]] = defaultdict(list)

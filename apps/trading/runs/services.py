@@ -4,6 +4,7 @@ Locks are taken in this order: kill switches, user, account, algorithms by their
 to them, events.
 """
 
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -28,7 +29,7 @@ from apps.core import limits
 from apps.core.errors import Code, Fault, ServiceError
 from apps.core.limits import Resource
 from apps.engine.language import Strategy, read_strategy
-from apps.market.services import market_moment
+from apps.market.services import feed_warning, market_moment
 from apps.trading.models import Account, EndReason, Run
 from apps.trading.models.money import rupees
 from apps.trading.runs import bar_streams, capital, kill_switches, start_checks
@@ -77,7 +78,13 @@ def start(*, owner: User, algorithm_id: str, now: datetime) -> StartResult:
     apply_change(
         AlgorithmTransition.START, algorithm, run=run, actor=owner, reason="started", now=now
     )
-    return StartResult(algorithm, warnings)
+    return StartResult(algorithm, (*warnings, *_feed_warnings(request, now=now)))
+
+
+def _feed_warnings(request: StartRequest, *, now: datetime) -> Iterator[Fault]:
+    """Yield a warning if no feed brings the prices of the traded symbols."""
+    if warning := feed_warning(request.strategy.basicInfo.symbols, now=now):
+        yield Fault("basicInfo.symbols", warning)
 
 
 def _locked(owner: User, algorithm_id: str) -> Algorithm:
@@ -145,10 +152,11 @@ def resume(*, owner: User, algorithm_id: str, now: datetime) -> StartResult:
     start_checks.check_broker(request)
     run.close_requested_at = None
     run.save(update_fields=["close_requested_at"])
+    bar_streams.note_resume(run, at=int(market_now.timestamp()))
     apply_change(
         AlgorithmTransition.RESUME, algorithm, run=run, actor=owner, reason="resumed", now=now
     )
-    return StartResult(algorithm, warnings)
+    return StartResult(algorithm, (*warnings, *_feed_warnings(request, now=now)))
 
 
 @transaction.atomic

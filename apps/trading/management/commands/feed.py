@@ -2,15 +2,17 @@
 
 import argparse
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import Error
 
+from apps.core import audit, database
 from apps.core.errors import InvalidInput, ServiceError
 from apps.core.times import INDIA, read_moment
 from apps.engine.candles import TIMEFRAMES, Candles, InvalidSymbol, Symbol
@@ -18,20 +20,28 @@ from apps.market.candles import concat, read_bars
 from apps.market.rulebook import calendars_of
 from apps.market.services import (
     FASTEST,
+    FeedEnded,
+    FeedKind,
     FeedLost,
+    FeedPlan,
     ImportOptions,
     KiteFeed,
+    ReplayStep,
     SampleInTheWay,
     advance_when_possible,
-    end_replay,
+    begin_feed,
+    end_feed,
     follow,
     pace,
     read_candle_files,
+    renewing,
+    renewing_wait,
     replay_steps,
     replayed_until,
 )
 from apps.symbols.models import InstrumentAlias, Source
 from apps.trading.runs.bar_streams import UnfedAlgorithm, find_unfed_algorithms
+from apps.trading.runs.replays import finish_replay
 
 SECONDS_A_LINE: Final = 1.0
 GAP: Final = 3
@@ -77,7 +87,7 @@ class Command(BaseCommand):
 
     def handle(self, **options: Any) -> None:
         if options["end"]:
-            ended = end_replay()
+            ended = finish_replay(actor=audit.SYSTEM, now=database.now())
             self.stdout.write("the replay has ended" if ended else "there is no replay")
             return
         try:
@@ -87,6 +97,8 @@ class Command(BaseCommand):
                 self._play(**options)
         except SampleInTheWay as error:
             raise CommandError(f"{error.reason} To replace it, add --replace-sample.") from error
+        except FeedEnded as error:
+            raise CommandError("the feed was ended elsewhere, or another one has begun") from error
         except (ServiceError, FeedLost) as error:
             raise CommandError(str(error)) from error
 
@@ -99,10 +111,22 @@ class Command(BaseCommand):
             tokens=_tokens_of(symbols),
         )
         self._warn(find_unfed_algorithms(symbols, "1m"))
-        with suppress(KeyboardInterrupt):
-            for bars in follow(feed.closed(stopping=lambda: False)):
+        plan = FeedPlan(kind=FeedKind.LIVE, symbols=symbols, timeframe="1m")
+        with self._active(plan) as token, suppress(KeyboardInterrupt):
+            updates = renewing(feed.closed(stopping=lambda: False), token=token)
+            for bars in follow(updates):
                 time_of_bars = next(iter(bars.values()))[0]
                 self.stdout.write(f"{_shown(time_of_bars)}  {', '.join(bars)}")
+
+    @contextmanager
+    def _active(self, plan: FeedPlan) -> Iterator[int]:
+        """Make this the active feed; yield the token of its lease."""
+        token = begin_feed(plan, now=database.now()).token
+        try:
+            yield token
+        finally:
+            with suppress(Error):  # without the database the lease expires
+                end_feed(token)
 
     def _play(self, *, files: Sequence[Path], speed: float, **options: Any) -> None:
         timeframe, series = self._files(files, options) if files else self._stored(options)
@@ -111,14 +135,45 @@ class Command(BaseCommand):
         chosen = {symbol: bars.between(start, end) for symbol, bars in series.items()}
         self._warn(find_unfed_algorithms(chosen, timeframe, stored_from=start))
         moments = replay_steps(chosen, timeframe)
+        plan = FeedPlan(
+            kind=FeedKind.REPLAY,
+            symbols=list(chosen),
+            timeframe=timeframe,
+            speed=None if speed == FASTEST else speed,
+        )
+        with self._active(plan) as token:
+            reached = self._advance(
+                moments,
+                timeframe,
+                token=token,
+                speed=speed,
+                stored=not files,
+                replace_sample=options["replace_sample"],
+            )
+        if reached is None:
+            raise CommandError("there is no candle to play: look at --symbols, --from and --to")
+        self.stdout.write(f"the market's time is {_shown(reached)}, until --end")
+
+    def _advance(
+        self,
+        moments: Iterator[ReplayStep],
+        timeframe: str,
+        *,
+        token: int,
+        speed: float,
+        stored: bool,
+        replace_sample: bool,
+    ) -> int | None:
+        """Play the moments; return the last one."""
         printed_at, reached = 0.0, None
         try:
-            for moment in pace(moments, speed=speed, wait=time.sleep):
+            for moment in pace(moments, speed=speed, wait=renewing_wait(token, sleep=time.sleep)):
                 advance_when_possible(
                     moment,
                     timeframe,
-                    stored=not files,
-                    replace_sample=options["replace_sample"],
+                    token=token,
+                    stored=stored,
+                    replace_sample=replace_sample,
                     wait=time.sleep,
                 )
                 reached = moment.time
@@ -127,9 +182,7 @@ class Command(BaseCommand):
                     self.stdout.write(f"{_shown(reached)}  {', '.join(moment.bars)}")
         except KeyboardInterrupt:  # the intended way to end
             pass
-        if reached is None:
-            raise CommandError("there is no candle to play: look at --symbols, --from and --to")
-        self.stdout.write(f"the market's time is {_shown(reached)}, until --end")
+        return reached
 
     def _with_gap(
         self, series: Mapping[str, Candles], timeframe: str, start: int, *, play: bool
