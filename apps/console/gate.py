@@ -31,12 +31,12 @@ SIGN_IN: Final = "/app/sign-in"
 
 # Advice for an error, beside its message.
 _ADVICE: Final[Mapping[int, str]] = {
-    404: "The address may be mistyped, or what it names was deleted.",
-    405: "Go back, and open the page again.",
+    404: "The address may be mistyped, or the page was deleted.",
+    405: "Go back and reload the page.",
     413: "Send less at once.",
-    429: "Wait, then load the page again.",
-    500: "Load the page again. If that does not help, tell the operator.",
-    503: "Wait a moment, then load the page again.",
+    429: "Wait, then reload the page.",
+    500: "Reload the page. If that does not help, tell the operator.",
+    503: "Wait a moment, then reload the page.",
 }
 
 _CRASHED: Final = "Something went wrong on our side."

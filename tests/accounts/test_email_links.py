@@ -147,9 +147,9 @@ def test_a_reset_ends_all_sessions_and_on_request_all_keys(api: Api, alice: User
     client.post("/api/auth/keys", {"name": "A key", "scopes": ["read"]})
     api().post("/api/auth/password-reset", {"email": alice.email.upper()})
     (path,) = send_mails()
-    assert b'name="endKeys" checked> End all API keys' in Client().get(path).content
+    assert b'name="endKeys" checked> Revoke all API keys' in Client().get(path).content
     done = Client().post(path, {"newPassword": NEW, "endKeys": "on"})
-    assert b"The password is changed" in done.content
+    assert b"Your password is changed" in done.content
     assert_error(client.get("/api/auth/profile"), 401, "UNAUTHORIZED")
     assert not alice.keys.filter(revoked_at=None).exists()
     body = {"email": alice.email, "password": NEW}

@@ -33,7 +33,7 @@ def test_coverage_is_filtered_and_leads_to_the_symbol(client: Client) -> None:
     assert "/app/data/symbols/NSE%3ARELIANCE" in page
     rows = client.get("/app/data?query=sbi&exchange=&timeframe=1d").context["series"].rows
     assert [(row["symbol"], row["missingSessions"]) for row in rows] == [("NSE:SBIN", 2)]
-    assert b"No candles are held" in client.get("/app/data?query=nothing").content
+    assert b"No candles match" in client.get("/app/data?query=nothing").content
     assert client.get("/app/data?timeframe=3m").status_code == 400
 
 
@@ -50,7 +50,7 @@ def test_a_symbol_is_found_with_its_facts_and_gaps(client: Client) -> None:
 
 def test_candles_of_a_symbol_that_no_list_has_are_shown(client: Client) -> None:
     store_candles("NSE:NOWHERE", "1d", flat_candles([at("2024-01-18 00:00")]))
-    assert b"No list of instruments has it" in client.get("/app/data/symbols/NSE:NOWHERE").content
+    assert b"Not in an instrument list" in client.get("/app/data/symbols/NSE:NOWHERE").content
     assert client.get("/app/data/symbols/NSE:NOTHING").status_code == 404
     assert client.get("/app/data/symbols/nothing").status_code == 400
 
@@ -92,9 +92,9 @@ def operator(client: Client, alice: User) -> Client:
 
 
 def test_a_file_is_checked_and_then_stored(operator: Client) -> None:
-    assert b"Check the file" in operator.get("/app/data/upload").content
+    assert b"Check file" in operator.get("/app/data/upload").content
     report = upload(operator, DAYS).content.decode()
-    assert "nothing is stored yet" in report
+    assert "Nothing stored yet" in report
     assert "<html" not in report
     [row] = reading.stored_timeframes("NSE:SBIN")
     assert row["bars"] == 2
@@ -115,8 +115,8 @@ def test_a_tick_lets_a_file_replace_generated_candles(operator: Client) -> None:
     assert refused.status_code == 409
     assert b"NSE:TCS 1d (until 1 February 2024, 00:00 IST)" in refused.content
     report = upload(operator, DAYS, symbol="NSE:TCS", replaceSample="on").content.decode()
-    assert "<dt>Dropped</dt><dd>1</dd>" in report
-    assert b"generated until" in operator.get("/app/data/symbols/NSE:TCS").content
+    assert "<dt>Removed</dt><dd>1</dd>" in report
+    assert b"sample until" in operator.get("/app/data/symbols/NSE:TCS").content
 
 
 def test_a_bad_file_is_reported_with_its_line(operator: Client) -> None:

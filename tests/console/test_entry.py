@@ -248,5 +248,5 @@ def test_a_form_without_its_token_gets_advice(alice: User) -> None:
     stranger = Client(enforce_csrf_checks=True)
     refused = stranger.post("/app/sign-in", {"email": alice.email, "password": make.PASSWORD})
     assert refused.status_code == 403
-    assert b"load the page again" in refused.content
+    assert b"reload the page" in refused.content
     assert stranger.get("/app").status_code == 302

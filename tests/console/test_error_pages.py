@@ -58,7 +58,7 @@ def test_too_many_requests_say_how_long_to_wait(
     monkeypatch.setattr(limits, "refuse_exceeded", refuse)
     page = client.get("/docs", headers=BROWSER)
     assert (page.status_code, page["Retry-After"]) == (429, "41")
-    assert b"It is free again in 41 seconds." in page.content
+    assert b"Try again in 41 seconds." in page.content
     assert HEADER in page
     part = client.get("/app", headers={"HX-Request": "true"})
     assert (part.status_code, part["HX-Retarget"]) == (429, "#notices")

@@ -156,7 +156,7 @@ def test_a_run_is_paused_resumed_and_stopped(client: Client, run: Run) -> None:
     assert client.post(f"{address(run)}/do/pause").status_code == 422
     client.post(f"{address(run)}/do/resume")
     assert status() == "active"
-    assert b"It holds 1 position." in client.get(f"{address(run)}/stop").content
+    assert b"1 open position." in client.get(f"{address(run)}/stop").content
     assert status() == "active"
     client.post(f"{address(run)}/stop", {"closePositions": "on"})
     run.refresh_from_db()

@@ -90,7 +90,7 @@ def test_the_sets_and_the_time_are_shown_as_parameters_are_picked(
     WorkSpeed.objects.create(kind=BacktestKind.OPTIMIZATION, seconds=7200, units=7 * 500)
     form = choose(client, address, BacktestKind.OPTIMIZATION)
     typed = client.post(address, {**form, "change": "typing"}, headers=PART)
-    assert b"7 sets are tried. One worker takes about 4 hours." in typed.content
+    assert b"7 sets are tried. Takes about 4 hours." in typed.content
     assert b"<html" not in typed.content
     added = {**form, "change": "add:optimizationConfig.parameters"}
     form |= shown(client.post(address, added, headers=PART).context["form"])

@@ -80,7 +80,7 @@ def test_the_export_is_asked_for_made_and_fetched(browse: Browse, alice: User, b
     client = browse(alice)
     assert client.post("/app/settings/export", {}).status_code == 400
     address = client.post("/app/settings/export", PROOF)["Location"]
-    assert b"is being made" in client.get(address).content
+    assert b"Creating the archive" in client.get(address).content
     exports.make_archive(export_id=DataExport.objects.get().pk, now=timezone.now())
     assert b"Download" in client.get(address).content
     archive = client.post(address, PROOF)
@@ -111,7 +111,7 @@ def test_another_password_ends_the_other_sessions(browse: Browse, alice: User) -
         page = client.post(address, form)
         assert (page.status_code, list(page.context["problems"])) == (400, [field])
     page = client.post(address, {**PROOF, "newPassword": "a wholly new password"}, follow=True)
-    assert b"other sessions have ended" in page.content
+    assert b"other sessions are signed out" in page.content
     assert other.get("/app").status_code == 302
     alice.refresh_from_db()
     assert alice.check_password("a wholly new password")
@@ -123,7 +123,7 @@ def test_changing_the_address_sends_links_to_both(browse: Browse, alice: User) -
     wrong = client.post(address, {"email": "nowhere", **PROOF})
     assert (wrong.status_code, list(wrong.context["problems"])) == (400, ["email"])
     page = client.post(address, {"email": "rao@example.com", **PROOF}, follow=True)
-    assert b"Both addresses get a mail" in page.content
+    assert b"We sent a link to both addresses" in page.content
     assert EmailLink.objects.filter(purpose=LinkPurpose.TAKE_ADDRESS).count() == 1
 
 
@@ -140,7 +140,7 @@ def test_no_address_is_requested_where_mail_is_off(
 def test_the_link_that_verifies_is_sent_again(browse: Browse, alice: User) -> None:
     client = browse(alice)
     page = client.post("/app/settings/verification", follow=True)
-    assert b"A mail is on its way to alice@example.com" in page.content
+    assert b"Verification link sent to alice@example.com" in page.content
     assert EmailLink.objects.filter(purpose=LinkPurpose.VERIFY).count() == 1
     User.objects.update(email_verified=True)
     assert b"Send me the link" not in client.get("/app/settings").content
@@ -150,5 +150,5 @@ def test_the_link_that_verifies_is_sent_again(browse: Browse, alice: User) -> No
 def test_the_page_of_a_link_has_the_look_of_the_console(client: Client, alice: User) -> None:
     page = client.get("/account/reset/nobodys")
     assert page.status_code == 422
-    for part in (b"console.css", b"no-referrer", b"Ask for another link"):
+    for part in (b"console.css", b"no-referrer", b"Get another link"):
         assert part in page.content

@@ -92,7 +92,7 @@ def test_prices_adjusted_by_their_source_do_not_mix_with_others(tmp_path: Path) 
     adjusted = write_file(tmp_path, header + rows, "SBIN_1d_yahoo.csv")
     with pytest.raises(CommandError, match="holds prices as they were traded, and these are adj"):
         load(adjusted)
-    assert "2 added, 0 held already, 0 replaced, 2 held before dropped" in load(
+    assert "2 added, 0 held already, 0 replaced, 2 older candles removed" in load(
         adjusted, "--replace"
     )
     assert reading.read_bars("NSE:SBIN", "1d", start=0, end=2**33).close.tolist() == [7, 7]
@@ -105,7 +105,9 @@ def test_parts_of_a_load_replace_only_older_bars(
     store_candles("NSE:SBIN", "1m", rising_minutes("2023-12-29 09:15", 10))
     first = write_file(tmp_path, HEADER + ROWS, "SBIN_1m_first.csv")
     later = write_file(tmp_path, HEADER + ROWS.replace("01-01", "01-02"), "SBIN_1m_later.csv")
-    assert "40 added, 0 held already, 0 replaced, 10 held before" in load(first, later, "--replace")
+    assert "40 added, 0 held already, 0 replaced, 10 older candles" in load(
+        first, later, "--replace"
+    )
     assert len(reading.read_bars("NSE:SBIN", "1m", start=0, end=2**33)) == 40
 
 

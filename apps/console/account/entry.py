@@ -75,7 +75,7 @@ def sign_up_page(request: HttpRequest) -> HttpResponse:
         return _entry(request, "sign_up", refusal)
     welcome = "Welcome."
     if services.can_send_mails():
-        welcome = f"Welcome. A link that verifies your address is on its way to {body['email']}."
+        welcome = f"Welcome. We sent a verification link to {body['email']}."
     return let_in(request, issued.session, next_page(request), welcome)
 
 
@@ -94,7 +94,7 @@ def _entry(
         asks_for_code = isinstance(refusal, TwoFactorRequired | WrongCode)
         context |= {"refused": str(refusal), "asks_for_code": asks_for_code}
         if isinstance(refusal, TwoFactorRequired):
-            context["refused"] = "This account asks for a one-time code too."
+            context["refused"] = "Enter your one-time code too."
         status = 401
     part = f"parts/{template}_fields" if is_part(request) else template
     return show(request, part, context, status=200 if is_part(request) else status)

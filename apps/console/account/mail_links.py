@@ -53,7 +53,7 @@ def reset_page(request: HttpRequest, token: str) -> HttpResponse:
             now=database.now(),
         )
         return services.with_password_warning(
-            "The password is changed, and all sessions have ended. Sign in with the new one.",
+            "Your password is changed. Sign in with it.",
             request.POST["newPassword"],
         )
 
@@ -64,8 +64,8 @@ def reset_page(request: HttpRequest, token: str) -> HttpResponse:
 def address_page(request: HttpRequest, token: str) -> HttpResponse:
     def act() -> str:
         if services.confirm_new_address(token=token, now=database.now()):
-            return "The address of the account is changed."
-        return "Confirmed. The change is made when the link sent to the other address is used too."
+            return "Your e-mail is changed."
+        return "Confirmed. Now open the link sent to the other address."
 
     purposes = (LinkPurpose.LEAVE_ADDRESS, LinkPurpose.TAKE_ADDRESS)
     return _page(request, token, "change_address", *purposes, act=act)

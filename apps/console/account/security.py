@@ -108,7 +108,7 @@ def password_page(request: HttpRequest, user: User) -> HttpResponse:
             now=database.now(),
         )
         message = services.with_password_warning(
-            "The password is changed; other sessions have ended.", body["new_password"]
+            "Password changed. Your other sessions are signed out.", body["new_password"]
         )
         return let_in(request, issued.session, _SETTINGS, message)
 
@@ -125,7 +125,7 @@ def change_address_page(request: HttpRequest, user: User) -> HttpResponse:
         require_password(request, user)
         now = database.now()
         services.request_new_address(user=user, new_email=body["email"], now=now)
-        message = "Both addresses get a mail; the change is made when both links are used."
+        message = "We sent a link to both addresses. Open both to make the change."
         return go_to(request, _SETTINGS, message)
 
     return form_page(request, user, "address", {}, act=act)
@@ -137,7 +137,7 @@ def send_verification_page(request: HttpRequest, user: User) -> HttpResponse:
     if request.method == "POST":
         count_as(request, "/api/auth/verification", user=user)
         services.send_verification(user=user, now=database.now())
-        return go_to(request, _SETTINGS, f"A mail is on its way to {user.email}.")
+        return go_to(request, _SETTINGS, f"Verification link sent to {user.email}.")
     return go_to(request, _SETTINGS)
 
 
@@ -152,8 +152,8 @@ def new_key_page(request: HttpRequest, user: User) -> HttpResponse:
         now = database.now()
         body["expires_at"] = now + services.KEY_LIFETIME
         key, text = services.create_key(user=user, **body, now=now)
-        hint = "Programs send it as a bearer token. It ends in 90 days."
-        return show_secret(request, f"The key {key.name}", hint, text)
+        hint = "Programs send it as a bearer token. Expires in 90 days."
+        return show_secret(request, f"Key {key.name}", hint, text)
 
     context = {
         "scopes": [scope.value for scope in KeyScope],
@@ -187,7 +187,7 @@ def two_factor_page(request: HttpRequest, user: User) -> HttpResponse:
             case "end":
                 require_password(request, user)
                 services.turn_off_two_factor(user=user, now=database.now())
-                return go_to(request, _TWO_FACTOR, "Signing in needs only the password.")
+                return go_to(request, _TWO_FACTOR, "Second factor is off.")
             case _:
                 raise NotFound
 
@@ -209,7 +209,7 @@ def _confirm(request: HttpRequest, user: User) -> HttpResponse:
 
 
 def _show_codes(request: HttpRequest, codes: list[str]) -> HttpResponse:
-    hint = "Each stands in for a one-time code, once. Keep them where your phone is not."
+    hint = "Each works once in place of a one-time code. Keep them away from your phone."
     return show_secret(request, "Recovery codes", hint, *codes)
 
 

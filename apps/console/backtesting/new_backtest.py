@@ -155,7 +155,7 @@ def _estimate(backtest: Backtest) -> str:
         config = field.model.read(backtest.study or {})
         sentences.append(_size_of(config, backtest.configuration))
     if seconds := services.estimate_seconds(backtest):
-        sentences.append(f"One worker takes {format_duration(seconds)}.")
+        sentences.append(f"Takes {format_duration(seconds)}.")
     return " ".join(sentences)
 
 

@@ -37,12 +37,12 @@ def test_a_first_backtest_takes_few_clicks(stranger: BrowserContext) -> None:
     page = stranger.new_page()
     begun = time.monotonic()
     page.goto("/")
-    page.get_by_role("link", name="Make an account").click()
+    page.get_by_role("link", name="Create an account").click()
     page.get_by_label("Name").click()
     for text in ("Asha Rao", f"asha-{time.time_ns()}@example.com", PASSWORD):
         page.keyboard.type(text)
         page.keyboard.press("Tab")
-    page.get_by_role("button", name="Make an account").click()
+    page.get_by_role("button", name="Create an account").click()
     page.get_by_role("link", name="New strategy").first.click()
     page.get_by_role("button", name="Use this strategy: EMA cross").click()
     page.get_by_role("link", name="Backtest", exact=True).click()
@@ -56,7 +56,7 @@ def test_a_first_backtest_takes_few_clicks(stranger: BrowserContext) -> None:
 def test_the_keyboard_alone_is_enough(stranger: BrowserContext) -> None:
     page = stranger.new_page()
     page.goto("/app")
-    press(page, "Make an account")
+    press(page, "Create an account")
     reach(page, "Name")
     for text in ("Asha Rao", f"keys-{time.time_ns()}@example.com", PASSWORD):
         page.keyboard.type(text)
@@ -84,18 +84,18 @@ def test_the_keyboard_starts_watches_and_stops(page: Page, trader: Trader) -> No
     press(page, "Pause")
     press(page, "Resume")
     press(page, "Stop")
-    reach(page, "Let it trade")
-    press(page, "Stop it")
+    reach(page, "Keep trading")
+    press(page, "Stop trading")
     expect(page.locator("h1 .status.stopped")).to_be_visible()
     page.goto(trader.pages["run"])
     press(page, "Close NSE:RELIANCE")
-    reach(page, "Close the position")
-    press(page, "Keep it")
+    reach(page, "Close position")
+    press(page, "Keep position")
     page.goto(trader.pages["coverage"])
     press(page, "Symbols")
     press(page, "Sessions and charges")
     press(page, "Upload")
-    reach(page, "Check the file")
+    reach(page, "Check file")
 
 
 def test_the_first_stop_of_the_keyboard_skips_to_the_content(page: Page) -> None:

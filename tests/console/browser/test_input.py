@@ -141,7 +141,7 @@ def test_user_input_is_text_on_every_page(browser: Browser, account: Trader) -> 
         page.get_by_role("button", name="Save the name").click()
         page.goto(account.pages["settings"])
         page.get_by_label("Name", exact=True).fill(text)
-        page.get_by_role("button", name="Save the profile").click()
+        page.get_by_role("button", name="Save profile").click()
         for path in account.pages.values():
             page.goto(path)
             assert page.locator(MARKUP).count() == 0

@@ -57,7 +57,7 @@ def check(page: Page, path: Path, *ticked: str, form: str = "Candles", **options
     for label in ticked:
         card.get_by_label(label).check()
     with page.expect_response("**/app/data/upload") as answered:
-        card.get_by_role("button", name="Check the file").click()
+        card.get_by_role("button", name="Check file").click()
     assert answered.value.status < 500
     report = card.locator("[aria-live]")
     expect(report.locator("h3, .notice").first).to_be_visible(timeout=SECONDS_TO_STORE)
@@ -66,7 +66,7 @@ def check(page: Page, path: Path, *ticked: str, form: str = "Candles", **options
 
 def store(page: Page) -> int:
     """Store the checked file; return the number of added rows."""
-    page.get_by_role("button", name="Store it").click()
+    page.get_by_role("button", name="Store file").click()
     notice = page.locator("#notices").get_by_text("Stored:")
     expect(notice).to_be_visible(timeout=SECONDS_TO_STORE)
     return int(re.sub(r"\D", "", notice.inner_text()))
@@ -142,7 +142,7 @@ def test_a_bad_file_is_refused_and_nothing_is_lost(
     report = check(page, path, form=form, **({"Symbol": "NSE:SBIN"} if form == "Candles" else {}))
     print(f"\n{name}: {report}")
     assert "Nothing was stored" in report
-    assert page.get_by_role("button", name="Store it").count() == 0
+    assert page.get_by_role("button", name="Store file").count() == 0
     assert page.locator("main img[src=x], main script").count() == 0
     assert stored(up) == before
     assert complaints == []
@@ -156,16 +156,16 @@ def test_a_file_that_is_too_large_is_not_sent(page: Page, up: Service, tmp_path:
     page.on("request", lambda request: requests.append(request.method))
     field = page.locator("#candles-file")
     field.set_input_files(path)
-    page.get_by_role("button", name="Check the file").first.click()
+    page.get_by_role("button", name="Check file").first.click()
     problem = field.evaluate("field => field.validationMessage")
-    assert problem == "The file has more than 5.0\N{NO-BREAK SPACE}MB."
+    assert problem == "The file is larger than 5.0\N{NO-BREAK SPACE}MB."
     assert "POST" not in requests
     field.evaluate("field => { field.setCustomValidity(''); delete field.dataset.largest; }")
-    page.get_by_role("button", name="Check the file").first.click()
+    page.get_by_role("button", name="Check file").first.click()
     expect(page.locator("#candles-report")).to_contain_text("Nothing was stored")
     path.write_bytes(path.read_bytes() * 2)
     field.set_input_files(path)
-    page.get_by_role("button", name="Check the file").first.click()
+    page.get_by_role("button", name="Check file").first.click()
     expect(page.locator("#notices [role=alert]")).to_be_visible()
     assert "{" not in page.locator("main").inner_text()
 

@@ -64,7 +64,7 @@ def sign_up(page: Page) -> str:
     page.get_by_label("Name").fill("Asha Rao")
     page.get_by_label("E-mail").fill(email)
     page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Make an account").click()
+    page.get_by_role("button", name="Create an account").click()
     page.wait_for_url("**/app")
     return email
 
@@ -118,7 +118,7 @@ def _make_webhook(page: Page) -> str:
     page.get_by_label("trade.executed").check()
     page.get_by_label("Your password").fill(PASSWORD)
     page.get_by_role("button", name="Make the webhook").click()
-    page.get_by_role("link", name="I have kept it").click()
+    page.get_by_role("link", name="I saved it").click()
     page.get_by_role("link", name="https://hooks.example.com/").click()
     page.get_by_role("button", name="Send a test").click()
     expect(page.get_by_role("rowheader", name="webhook.test")).to_be_visible()
@@ -128,11 +128,11 @@ def _make_webhook(page: Page) -> str:
 def _make_export(page: Page) -> str:
     page.goto("/app/settings/export")
     page.get_by_label("Your password").fill(PASSWORD)
-    page.get_by_role("button", name="Make the archive").click()
+    page.get_by_role("button", name="Create archive").click()
     page.wait_for_url("**/app/settings/export/*")
-    ready = page.get_by_role("button", name="Download the archive")
+    ready = page.get_by_role("button", name="Download archive")
     while not ready.is_visible():
-        page.get_by_role("link", name="Look again").click()
+        page.get_by_role("link", name="Reload").click()
     return id_in_address(page)
 
 

@@ -23,7 +23,7 @@ document.addEventListener("htmx:beforeSwap", ({ detail }) => {
 });
 
 // A browser that cannot reach the service says so.
-document.addEventListener("htmx:sendError", () => showNotice("The service cannot be reached just now."));
+document.addEventListener("htmx:sendError", () => showNotice("The service is not reachable."));
 
 // A file that the service would not take is not sent.
 document.addEventListener("change", ({ target }) => {

@@ -20,7 +20,7 @@
         isBuy: side === "buy", tone: side === "buy" ? "accent" : "warn", text: `${intent} ${quantity}`,
       })),
       levels: positions.flatMap(levelsOf),
-      note: candles.length ? "Click a candle to explain it." : `No candles of ${symbol} are stored.`,
+      note: candles.length ? "Click a candle to explain it." : `No candles of ${symbol} yet.`,
     };
   };
   const chart = candleChart(load, (time) => explainCandle(box.dataset.explains, choice.value, time));

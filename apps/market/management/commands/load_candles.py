@@ -247,7 +247,7 @@ def _counts_text(counts: WriteCounts) -> str:
         f"{counts.replaced} replaced",
     ]
     if counts.dropped:
-        parts.append(f"{counts.dropped} held before dropped")
+        parts.append(f"{counts.dropped} older candles removed")
     return ", ".join(parts)
 
 

@@ -108,7 +108,7 @@ const candleChart = (load, onCandle) => {
     const answer = await load(part);
     if (wanted !== part) return;
     if (!answer) {
-      note.textContent = "The candles cannot be read just now. Load the page again.";
+      note.textContent = "No candles to show. Reload the page.";
       return;
     }
     shown = answer;
