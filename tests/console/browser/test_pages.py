@@ -37,6 +37,7 @@ OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clie
 SCROLLED = (
     "[...document.querySelectorAll('.scroll, .bar ul')]"
     ".filter(part => part.scrollWidth > part.clientWidth).map(part => part.innerText.slice(0, 80))"
+    ".filter(text => text)"  # none of a closed part
 )
 NO_TOKEN = (
     "document.querySelectorAll('[name=csrfmiddlewaretoken]').forEach(field => field.remove())"
