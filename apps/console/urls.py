@@ -8,6 +8,7 @@ from apps.console.account import entry, profile, security, webhooks
 from apps.console.backtesting import backtests
 from apps.console.backtesting.new_backtest import new_backtest_page
 from apps.console.describing import algorithms
+from apps.console.describing.alerts import alerts_page
 from apps.console.editing import steps
 from apps.console.editing.symbols import symbol_choices_page
 from apps.console.gate import console_page
@@ -34,6 +35,7 @@ urlpatterns = [
     path("algorithms/<str:algorithm_id>/steps", steps.steps_page),
     path("algorithms/<str:algorithm_id>/json", steps.json_page),
     path("algorithms/<str:algorithm_id>/versions", algorithms.versions_page),
+    path("algorithms/<str:algorithm_id>/alerts", alerts_page),
     path("algorithms/<str:algorithm_id>/backtest", new_backtest_page),
     path("algorithms/<str:algorithm_id>/do/<str:action>", algorithms.algorithm_action_page),
     path("symbols", symbol_choices_page),

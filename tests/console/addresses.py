@@ -18,6 +18,7 @@ PAGES: Final[Mapping[str, str]] = {
     "steps": "/app/algorithms/{algorithm}/steps",
     "steps of a draft": "/app/algorithms/{draft}/steps",
     "json": "/app/algorithms/{algorithm}/json",
+    "alerts": "/app/algorithms/{algorithm}/alerts",
     "versions": "/app/algorithms/{draft}/versions?version=2&since=1",
     "new backtest": "/app/algorithms/{algorithm}/backtest",
     "new optimization": "/app/algorithms/{algorithm}/backtest?kind=optimization",

@@ -17,6 +17,7 @@ from apps.algorithms.serializers import (
     VersionSummaryQuery,
     VersionSummarySerializer,
 )
+from apps.console.describing.alerts import alert_rows
 from apps.console.gate import console_page, count_as, go_to, sent, show
 from apps.console.lists import algorithm_listing, listing
 from apps.core import database
@@ -94,6 +95,7 @@ def algorithm_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpR
         "algorithm": AlgorithmSerializer.render(algorithm),
         "review": ReviewSerializer.render(review),
         "summary": [steps[name] for name in READING_ORDER],
+        "alerts": alert_rows(algorithm),
         "tab": "words",
     }
     return show(request, "algorithm", context)
