@@ -10,13 +10,14 @@ from datetime import UTC, datetime
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 from apps.algorithms.configuration import STEPS
 from apps.algorithms.lifecycle import AlgorithmStatus
 from apps.algorithms.performance.paper_performance import BEFORE_THE_FIRST_TRADE
 
 _FILES: Final = Path(__file__).parent / "templates"
+TRADES_FILE: Final = Path(__file__).parent / "template_trades.json"
 _ADDED: Final = datetime(2026, 11, 28, tzinfo=UTC)
 _PERFORMANCE: Final = {
     column: BEFORE_THE_FIRST_TRADE[metric]
@@ -29,6 +30,17 @@ _PERFORMANCE: Final = {
 }
 
 
+class ExampleTrades(TypedDict):
+    """A gain and a loss on the sample's made-up prices, for a drawing.
+
+    `prices` is a line from 0 to 100. Of each trade there are the indexes of entry and exit in the
+    line, the prices of both, and the side: 1 or -1.
+    """
+
+    prices: list[int]
+    trades: list[tuple[int, int, int, int, int]]
+
+
 @dataclass(frozen=True)
 class BuiltInTemplate:
     """A strategy of the project; `market` says in words where it is traded."""
@@ -38,6 +50,7 @@ class BuiltInTemplate:
     description: str
     market: str
     steps: Mapping[str, Any]
+    example: ExampleTrades
 
     @cached_property
     def id(self) -> str:
@@ -88,8 +101,10 @@ class BuiltInTemplate:
 
 def _read(path: Path) -> BuiltInTemplate:
     """Read a file, named by a number that orders it and its slug."""
-    return BuiltInTemplate(path.stem.partition("-")[2], **json.loads(path.read_text("utf-8")))
+    slug = path.stem.partition("-")[2]
+    return BuiltInTemplate(slug, **json.loads(path.read_text("utf-8")), example=_EXAMPLES[slug])
 
 
+_EXAMPLES: Final[Mapping[str, ExampleTrades]] = json.loads(TRADES_FILE.read_text("utf-8"))
 BUILT_IN_TEMPLATES: Final = tuple(map(_read, sorted(_FILES.glob("*.json"))))
 BUILT_IN_BY_ID: Final = {template.id: template for template in BUILT_IN_TEMPLATES}

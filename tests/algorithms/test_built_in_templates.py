@@ -9,6 +9,7 @@ from apps.algorithms.services import BUILT_IN_TEMPLATES, BuiltInTemplate
 from apps.core.database import is_id
 from apps.engine.language import parse
 from apps.market.importers.generated_sample import SEED
+from tests.algorithms.template_trades import trades_of
 from tests.market.sample_backtests import Market, backtest_on_sample, sample_market
 
 TRADES = {
@@ -77,3 +78,4 @@ def market() -> Market:
 def test_a_template_trades_on_the_sample(template: BuiltInTemplate) -> None:
     result = backtest_on_sample(parse(template.steps), market())
     assert len(result.trades) == TRADES[template.slug]
+    assert template.example == trades_of(template, result, market())

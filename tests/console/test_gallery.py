@@ -15,6 +15,7 @@ from apps.algorithms.services import BUILT_IN_TEMPLATES
 from apps.core.api.resources import examples_of
 from apps.ops.demo.walkthrough import DEMO_ALGORITHM
 from tests import make, openapi
+from tests.console.conftest import Browse
 
 CAPITAL = 1_000_000
 README = (Path(__file__).parents[2] / "README.md").read_text()
@@ -76,3 +77,12 @@ def algorithms_in(value: Any) -> Iterator[dict[str, Any]]:
     if isinstance(value, list):
         for inner in value:
             yield from algorithms_in(inner)
+
+
+def test_each_drawing_has_a_gain_and_a_loss(browse: Browse, alice: User) -> None:
+    page = browse(alice).get("/app/gallery").content.decode()
+    labels = re.findall(r'aria-label="(Example on made-up prices[^"]*)"', page)
+    assert len(labels) == len(BUILT_IN_TEMPLATES)
+    assert {(label.count("with a gain"), label.count("with a loss")) for label in labels} == {
+        (1, 1)
+    }

@@ -30,6 +30,12 @@ def backtest_on_sample(strategy: Strategy, market: Market) -> SimulationResult:
     return simulate(strategy, histories, start=start, end=end, capital=CAPITAL)
 
 
+def sample_candles(market: Market, symbol: str, timeframe: str) -> Candles:
+    if held := market.get((symbol, timeframe)):
+        return held
+    return resample(market[symbol, "1m"], "1m", timeframe, sessions_of(symbol))
+
+
 def sample_histories(strategy: Strategy, market: Market) -> tuple[list[History], int, int]:
     """Return the histories of the strategy's symbols, and the start and end of their candles."""
     symbols, timeframe = strategy.basicInfo.symbols, strategy.basicInfo.timeframe
@@ -38,20 +44,19 @@ def sample_histories(strategy: Strategy, market: Market) -> tuple[list[History],
     rules = bundled_market_rules(strategy, first=first, last=last)
     start, end = int(time[0]), int(time[-1]) + 1
 
-    def candles(symbol: str, timeframe: str) -> Candles:
-        if held := market.get((symbol, timeframe)):
-            return held
-        return resample(market[symbol, "1m"], "1m", timeframe, sessions_of(symbol))
-
     read = [
-        OtherSymbol(symbol, {name: candles(symbol, name) for name in names}, sessions_of(symbol))
+        OtherSymbol(
+            symbol,
+            {name: sample_candles(market, symbol, name) for name in names},
+            sessions_of(symbol),
+        )
         for symbol, names in strategy.read_symbols.items()
     ]
     longer = strategy.higher_timeframe_warmups
     histories = [
         replace(
-            symbol_history(rules, symbol, candles(symbol, timeframe), start=start),
-            higher_timeframes={name: candles(symbol, name) for name in longer},
+            symbol_history(rules, symbol, sample_candles(market, symbol, timeframe), start=start),
+            higher_timeframes={name: sample_candles(market, symbol, name) for name in longer},
             other_symbols=read,
         )
         for symbol in symbols

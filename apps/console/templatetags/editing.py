@@ -1,13 +1,15 @@
-"""Fields of symbols in forms."""
+"""Fields of symbols in forms, and drawings of templates."""
 
 from typing import Final
 
 from django.template import Library
 
+from apps.console.describing.drawings import draw
 from apps.console.editing.symbols import SymbolChoice, symbol_choices
 from apps.core import database
 
 register: Final = Library()
+register.simple_tag(draw, name="drawing_of")
 
 
 @register.simple_tag(name="choices")
