@@ -2,6 +2,7 @@
 
 import io
 import zipfile
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from django.test import Client
@@ -53,6 +54,10 @@ def test_the_second_factor_is_set_up_used_and_turned_off(browse: Browse, alice: 
     uri = client.post(address, {"action": "begin", **PROOF}).context["uri"]
     refused = client.post(address, {"action": "confirm", "code": "000000x"})
     assert (refused.status_code, refused.context["uri"]) == (400, uri)
+    page = refused.content.decode()
+    [key] = parse_qs(urlsplit(uri).query)["secret"]
+    assert f">{key}</code>" in page
+    assert "<title>QR code of the second factor</title>" in page
     telephone = authenticator(uri)
     codes = client.post(address, {"action": "confirm", "code": code_of(telephone)})
     assert len(codes.context["secrets"]) == 10

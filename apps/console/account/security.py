@@ -6,9 +6,12 @@ Each of their forms asks for the password again and, with a second factor, for a
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
+from urllib.parse import parse_qs, urlsplit
 
+import segno
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
+from django.utils.safestring import mark_safe
 
 from apps.accounts import calls, services
 from apps.accounts.calls import archive_response, device_of
@@ -170,13 +173,14 @@ def two_factor_page(request: HttpRequest, user: User) -> HttpResponse:
         "factor": TwoFactorSerializer.render(services.two_factor_state_of(user))
     }
     if action == "confirm":
-        context["uri"] = services.pending_uri(user)
+        context |= _enrolment(services.pending_uri(user))
 
     def act() -> HttpResponse:
         match action:
             case "begin":
                 require_password(request, user)
-                context["uri"] = services.begin_two_factor(user=user, now=database.now())
+                uri = services.begin_two_factor(user=user, now=database.now())
+                context.update(_enrolment(uri))
                 return show(request, "two_factor", context)
             case "confirm":
                 return _confirm(request, user)
@@ -192,6 +196,14 @@ def two_factor_page(request: HttpRequest, user: User) -> HttpResponse:
                 raise NotFound
 
     return form_page(request, user, "two_factor", context, act=act)
+
+
+def _enrolment(uri: str) -> dict[str, Any]:
+    """Return the address for an authenticator, its key, and its QR code, drawn here as SVG."""
+    [key] = parse_qs(urlsplit(uri).query)["secret"]
+    code = segno.make_qr(uri, error="m")
+    drawing = code.svg_inline(scale=5, light="#fff", title="QR code of the second factor")
+    return {"uri": uri, "key": key, "drawing": mark_safe(drawing)}
 
 
 def _confirm(request: HttpRequest, user: User) -> HttpResponse:
