@@ -12,7 +12,7 @@ from apps.core.operator_pages import OperatorAdmin
 class AlgorithmAdmin(OperatorAdmin):
     searched = {"pk": "an algorithm", "owner_id": "a user"}
     user_field = "owner"
-    list_display = ("id", "name", "owner", "status", "strategy_type", "timeframe", "created_at")
+    list_display = ("name", "owner", "status", "strategy_type", "timeframe", "created_at")
     list_filter = ("status",)
     list_select_related = ("owner",)
     readonly_fields = ("all_versions", "status_history")
@@ -35,10 +35,14 @@ def _link(model: str, algorithm: Algorithm) -> str:
 @admin.register(Version)
 class VersionAdmin(OperatorAdmin):
     searched = {"algorithm_id": "an algorithm"}
-    list_display = ("__str__", "created_at")
+    user_field = "algorithm__owner"
+    list_display = ("algorithm__name", "algorithm__owner", "number", "created_at")
+    list_select_related = ("algorithm__owner",)
 
 
 @admin.register(StatusChange)
 class StatusChangeAdmin(OperatorAdmin):
     searched = {"algorithm_id": "an algorithm"}
-    list_display = ("__str__", "actor", "reason", "at")
+    user_field = "algorithm__owner"
+    list_display = ("algorithm__name", "algorithm__owner", "before", "after", "reason", "at")
+    list_select_related = ("algorithm__owner",)

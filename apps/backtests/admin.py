@@ -27,9 +27,9 @@ class BacktestAdmin(OperatorAdmin):
     searched = {"pk": "a backtest", "owner_id": "a user", "algorithm_id": "an algorithm"}
     user_field = "owner"
     list_display = (
-        "id",
+        "name_of_backtest",
+        "algorithm__name",
         "owner",
-        "name",
         "status",
         "progress",
         "attempt",
@@ -38,4 +38,8 @@ class BacktestAdmin(OperatorAdmin):
         "created_at",
     )
     list_filter = ("status",)
-    list_select_related = ("owner",)
+    list_select_related = ("owner", "algorithm")
+
+    @admin.display(description="backtest")
+    def name_of_backtest(self, backtest: Backtest) -> str:
+        return backtest.name or f"Backtest {backtest.pk}"

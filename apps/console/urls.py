@@ -69,6 +69,7 @@ urlpatterns = [
     path("settings/two-factor", security.two_factor_page),
     path("settings/export", security.ask_for_export_page),
     path("settings/export/<str:export_id>", security.export_page),
+    path("settings/admin", security.admin_login_page),
     path("settings/close", security.close_account_page),
     path("settings/notices", webhooks.notices_page),
     path("settings/webhooks", webhooks.new_webhook_page),

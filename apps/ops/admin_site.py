@@ -4,6 +4,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import update_wrapper
 from typing import Any, Final
+from zoneinfo import ZoneInfo
 
 from django import forms
 from django.conf import settings
@@ -24,6 +25,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from apps.accounts import services
+from apps.accounts.calls import ADMIN_BEGAN, ADMIN_USED
 from apps.accounts.models import User
 from apps.accounts.services import (
     AuthRealm,
@@ -32,8 +34,9 @@ from apps.accounts.services import (
     is_fit_for_operators,
     record_login,
 )
-from apps.core import audit, limits, requests
+from apps.core import audit, database, limits, requests
 from apps.core.audit import Action
+from apps.ops.monitoring.overview import overview
 
 TITLE: Final = "Algotrade operators"
 PATH: Final = "/admin/"
@@ -43,7 +46,7 @@ WEAK_PASSWORD: Final = (
 SECOND_FACTOR: Final = "/app/settings/two-factor"
 MAX_AGE: Final = timedelta(hours=8)
 MAX_IDLE: Final = timedelta(minutes=30)
-_BEGAN, _USED = "admin_began", "admin_used"  # in Django's session, epoch seconds
+_INDIA: Final = ZoneInfo("Asia/Kolkata")
 
 
 def _count_the_address() -> None:
@@ -144,6 +147,13 @@ class OperatorSite(AdminSite):
     enable_nav_sidebar = False  # lists are wide
     login_form = LoginForm
     login_template = "operators/login.html"
+    index_template = "operators/index.html"
+
+    def index(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> TemplateResponse:
+        """The first page: health, queues, algorithms in error, feed and kill switches."""
+        return super().index(request, {**overview(now=database.now()), **(extra_context or {})})
 
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:
         """Redirect operators without a required second factor or a good password to its page, from
@@ -179,7 +189,7 @@ class OperatorSite(AdminSite):
     ) -> HttpResponse:
         answer = super().login(request, extra_context)
         if request.method == "POST" and answer.status_code == 302:
-            request.session[_BEGAN] = request.session[_USED] = timezone.now().timestamp()
+            request.session[ADMIN_BEGAN] = request.session[ADMIN_USED] = timezone.now().timestamp()
         return answer
 
     def logout(
@@ -204,7 +214,8 @@ def _fits_operators(user: object) -> bool:
 
 
 class AdminSessionMiddleware:
-    """End a login to the admin MAX_AGE after it began, and MAX_IDLE after its last request.
+    """End a login to the admin MAX_AGE after it began, and MAX_IDLE after its last request. Its
+    pages show Indian time.
 
     Django's session itself stays: the same cookie may be a login to the API.
     """
@@ -217,24 +228,27 @@ class AdminSessionMiddleware:
             now = timezone.now()
             reason = _reason_to_end(request, now=now)
             if reason is None:
-                request.session[_USED] = now.timestamp()
+                request.session[ADMIN_USED] = now.timestamp()
             else:
                 _end(request, reason=reason, now=now)
-        return self.get_response(request)
+        if not request.path.startswith(PATH):
+            return self.get_response(request)
+        with timezone.override(_INDIA):
+            return self.get_response(request)
 
 
 def _reason_to_end(request: HttpRequest, *, now: datetime) -> str | None:
     """Return "age" or "idle" for an ended login, else None."""
     seconds = now.timestamp()
-    if seconds - request.session.setdefault(_BEGAN, seconds) >= MAX_AGE.total_seconds():
+    if seconds - request.session.setdefault(ADMIN_BEGAN, seconds) >= MAX_AGE.total_seconds():
         return "age"
-    idle = seconds - request.session.setdefault(_USED, seconds)
+    idle = seconds - request.session.setdefault(ADMIN_USED, seconds)
     return "idle" if idle >= MAX_IDLE.total_seconds() else None
 
 
 def _end(request: HttpRequest, *, reason: str, now: datetime) -> None:
     if isinstance(request.user, User):
         audit.record(Action.ADMIN_LOGOUT, request.user, actor=audit.SYSTEM, now=now, reason=reason)
-    for name in (SESSION_KEY, BACKEND_SESSION_KEY, HASH_SESSION_KEY, _BEGAN, _USED):
+    for name in (SESSION_KEY, BACKEND_SESSION_KEY, HASH_SESSION_KEY, ADMIN_BEGAN, ADMIN_USED):
         request.session.pop(name, None)
     request.user = AnonymousUser()

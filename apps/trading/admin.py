@@ -105,32 +105,37 @@ class LedgerEntryAdmin(OperatorAdmin):
     """An entry with its postings, which add up to zero."""
 
     searched = {"account_id": "a user"}
-    list_display = ("id", "account_id", "kind", "fill_id", "at")
+    user_field = "account__owner"
+    list_display = ("id", "account__owner", "kind", "fill_id", "at")
+    list_select_related = ("account__owner",)
     inlines = (PostingInline,)
 
 
 @admin.register(Run)
 class RunAdmin(OperatorAdmin):
     searched = {"pk": "a run", "algorithm_id": "an algorithm", "account_id": "a user"}
+    user_field = "account__owner"
     list_display = (
-        "id",
-        "algorithm_id",
+        "algorithm__name",
+        "account__owner",
+        "mode",
         "capital",
         "started_at",
         "ended_at",
         "end_reason",
         "released_at",
-        "mode",
-        "account_id",
     )
+    list_select_related = ("algorithm", "account__owner")
     list_filter = ("mode", "end_reason")
 
 
 @admin.register(Position)
 class PositionAdmin(OperatorAdmin):
     searched = {"run_id": "a run"}
+    user_field = "run__account__owner"
     list_display = (
-        "run_id",
+        "run__algorithm__name",
+        "run__account__owner",
         "symbol",
         "quantity",
         "entry_price",
@@ -138,6 +143,7 @@ class PositionAdmin(OperatorAdmin):
         "opened_at",
         "closed_at",
     )
+    list_select_related = ("run__algorithm", "run__account__owner")
 
 
 class FillInline(ReadOnlyInline):
@@ -148,9 +154,10 @@ class FillInline(ReadOnlyInline):
 @admin.register(Order)
 class OrderAdmin(OperatorAdmin):
     searched = {"pk": "an order", "run_id": "a run", "algorithm_id": "an algorithm"}
+    user_field = "algorithm__owner"
     list_display = (
-        "id",
-        "algorithm_id",
+        "algorithm__name",
+        "algorithm__owner",
         "symbol",
         "side",
         "intent",
@@ -161,6 +168,7 @@ class OrderAdmin(OperatorAdmin):
         "placed_at",
     )
     list_filter = ("status", "intent")
+    list_select_related = ("algorithm__owner",)
     ordering = ("-placed_at",)
     inlines = (FillInline,)
 
@@ -168,9 +176,10 @@ class OrderAdmin(OperatorAdmin):
 @admin.register(Trade)
 class TradeAdmin(OperatorAdmin):
     searched = {"pk": "a trade", "run_id": "a run", "algorithm_id": "an algorithm"}
+    user_field = "algorithm__owner"
     list_display = (
-        "id",
-        "algorithm_id",
+        "algorithm__name",
+        "algorithm__owner",
         "symbol",
         "side",
         "quantity",
@@ -178,13 +187,16 @@ class TradeAdmin(OperatorAdmin):
         "profit",
         "exit_time",
     )
+    list_select_related = ("algorithm__owner",)
 
 
 @admin.register(Signal)
 class SignalAdmin(OperatorAdmin):
     searched = {"run_id": "a run", "algorithm_id": "an algorithm"}
+    user_field = "algorithm__owner"
     list_display = (
-        "algorithm_id",
+        "algorithm__name",
+        "algorithm__owner",
         "symbol",
         "side",
         "action",
@@ -192,10 +204,13 @@ class SignalAdmin(OperatorAdmin):
         "reason",
         "bar_time",
     )
+    list_select_related = ("algorithm__owner",)
 
 
 @admin.register(DailyLoss)
 class DailyLossAdmin(OperatorAdmin):
     searched = {"algorithm_id": "an algorithm"}
-    list_display = ("algorithm_id", "day", "loss", "limit", "breached_at")
+    user_field = "algorithm__owner"
+    list_display = ("algorithm__name", "algorithm__owner", "day", "loss", "limit", "breached_at")
+    list_select_related = ("algorithm__owner",)
     list_filter = (("breached_at", admin.EmptyFieldListFilter),)

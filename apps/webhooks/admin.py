@@ -14,8 +14,13 @@ from apps.webhooks.models import Attempt, Delivery, Endpoint, Event
 @admin.register(Event)
 class EventAdmin(OperatorAdmin):
     searched = {"pk": "an event", "algorithm_id": "an algorithm", "owner_id": "a user"}
-    list_display = ("id", "type", "owner", "algorithm_id", "sequence", "created_at")
+    list_display = ("type", "owner", "name_of_algorithm", "sequence", "created_at")
     list_select_related = ("owner",)
+    user_field = "owner"
+
+    @admin.display(description="algorithm")
+    def name_of_algorithm(self, event: Event) -> str:
+        return str(event.data.get("algorithmName", ""))
 
 
 def _enable(endpoint: Endpoint, operator: audit.Actor, reason: str, now: datetime) -> None:
@@ -36,14 +41,13 @@ class EndpointAdmin(OperatorAdmin):
     searched = {"pk": "a webhook", "owner_id": "a user"}
     user_field = "owner"
     list_display = (
-        "id",
+        "url",
         "owner",
         "status",
         "disabled_reason",
         "failing_since",
         "failures",
         "slow",
-        "url",
     )
     list_filter = ("status", ("failing_since", admin.EmptyFieldListFilter), "slow")
     list_select_related = ("owner",)
@@ -64,6 +68,15 @@ class DeliveryAdmin(OperatorAdmin):
     actions = (operator_action("replay", "Send again", _redeliver),)
     inlines: ClassVar = [AttemptInline]
     searched = {"pk": "a delivery", "event_id": "an event", "endpoint_id": "a webhook"}
-    list_display = ("id", "status", "event", "attempts", "failures", "due_at", "endpoint")
+    list_display = (
+        "event__type",
+        "event__owner",
+        "status",
+        "attempts",
+        "failures",
+        "due_at",
+        "endpoint__url",
+    )
     list_filter = ("status",)
-    list_select_related = ("event", "endpoint")
+    list_select_related = ("event__owner", "endpoint")
+    user_field = "event__owner"

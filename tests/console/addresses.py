@@ -55,6 +55,7 @@ PAGES: Final[Mapping[str, str]] = {
     "second factor": "/app/settings/two-factor",
     "export": "/app/settings/export",
     "export that is ready": "/app/settings/export/{export}",
+    "open the admin": "/app/settings/admin",
     "close account": "/app/settings/close",
     "unknown": "/app/nothing",
 }

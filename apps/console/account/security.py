@@ -14,7 +14,7 @@ from django.http.response import HttpResponseBase
 from django.utils.safestring import mark_safe
 
 from apps.accounts import calls, services
-from apps.accounts.calls import archive_response, device_of
+from apps.accounts.calls import archive_response, device_of, log_operator_in
 from apps.accounts.models import User
 from apps.accounts.serializers import (
     AddressChangeSerializer,
@@ -38,9 +38,10 @@ from apps.console.gate import (
     show,
 )
 from apps.core import database
-from apps.core.errors import Fault, InvalidInput, NotFound
+from apps.core.errors import Fault, Forbidden, InvalidInput, NotFound
 from apps.core.times import indian_time
 
+_ADMIN: Final = "/admin/"
 _SETTINGS: Final = "/app/settings"
 _TWO_FACTOR: Final = "/app/settings/two-factor"
 _Answer = TypeVar("_Answer", bound=HttpResponseBase)
@@ -248,6 +249,20 @@ def export_page(request: HttpRequest, user: User, export_id: str) -> HttpRespons
 
     context = {"export": ExportSerializer.render(export)}
     return form_page(request, user, "export", context, act=act)
+
+
+@console_page()
+def admin_login_page(request: HttpRequest, user: User) -> HttpResponse:
+    """Open the admin to an operator, once the password and the second factor are proved again."""
+    if not user.is_staff:
+        raise Forbidden(reason="This page is for operators.")
+
+    def act() -> HttpResponse:
+        require_password(request, user)
+        log_operator_in(request, user, password=request.POST["password"])
+        return go_to(request, _ADMIN)
+
+    return form_page(request, user, "admin_login", {}, act=act)
 
 
 @console_page()
