@@ -326,7 +326,7 @@ def get_candles(arguments: Namespace, screen: Terminal) -> int:
         screen.output.write(text)
         return OK
     columns, *lines = csv.reader(io.StringIO(text))
-    rows = [[_number(cell) for cell in line] for line in lines]
+    rows = [[_value(cell) for cell in line] for line in lines]
     earlier = len(rows) - _ROWS_SHOWN
     screen.show(
         [dict(zip(columns, row, strict=True)) for row in rows],
@@ -348,9 +348,12 @@ def load_candles(arguments: Namespace, screen: Terminal) -> int:
     return OK
 
 
-def _number(text: str) -> float | str | None:
+def _value(text: str) -> float | bool | str | None:
+    """Return the value of a cell of CSV."""
+    if text in ("True", "False", ""):
+        return None if text == "" else text == "True"
     try:
-        return float(text) if text else None
+        return float(text)
     except ValueError:
         return text
 
