@@ -30,7 +30,7 @@ class ExampleService(HTTPServer):
         self.work = work
         self.calls: list[tuple[str, str, str]] = []
 
-    def serve(self, process: "subprocess.Popen[str]") -> None:
+    def serve(self, process: "subprocess.Popen[Any]") -> None:
         """Answer until the process has ended."""
         while process.poll() is None:
             self.handle_request()
@@ -57,7 +57,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._run(body.splitlines())
             return
         response = self.server.answer(self.command, self.path, body, dict(self.headers))
-        self._send(response.status_code, response.content)
+        self._send(response.status_code, response.getvalue(), response.headers.get("Retry-After"))
 
     do_POST = do_PUT = do_PATCH = do_DELETE = do_GET  # noqa: N815  # names of http.server
 
@@ -70,8 +70,10 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._send(200, output.getvalue().encode())
 
-    def _send(self, status: int, body: bytes) -> None:
+    def _send(self, status: int, body: bytes, retry_after: str | None = None) -> None:
         self.send_response(status)
+        if retry_after is not None:
+            self.send_header("Retry-After", retry_after)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)

@@ -2,7 +2,8 @@
 
 sh: all blocks run in one shell, in the order of the pages, against the test database. curl calls
 Django's test client, manage.py commands run in this process, make rules are dry runs. python: the
-blocks of a page run unchanged from the project's root. json: a block parses. An error fits the
+blocks of a page run unchanged from the project's root; those of the client run in an environment of
+their own (tests/client/test_journeys.py). json: a block parses. An error fits the
 OpenAPI document, steps validate. psql: a command runs in psql. cron: the command of a line runs in
 the shell of the sh blocks. env: the settings load with these variables. text: a drawing, not run.
 NOT_RUN names the sh blocks that need another machine. The shell checks their syntax, and the
@@ -32,7 +33,7 @@ from apps.market.importers.generated_sample import samples
 from apps.ops.database import backups
 from tests import make, openapi
 from tests.backtests.price_series import wave_candles
-from tests.backtests.workers import run_queued
+from tests.backtests.workers import run_all_queued
 from tests.conftest import client_of
 from tests.contract.readme_service import COMMANDS, ExampleService
 from tests.contract.readmes import BLOCKS, PAGES, Block, blocks_in, section, shell
@@ -61,8 +62,15 @@ printf '%s\\n' "$@" | curl -sS --fail-with-body --data-binary @- {{address}}{COM
 PREAMBLE: Final = f"""
 curl() {{ command curl --fail-with-body -S "$@"; }}
 make() {{ command make --dry-run --directory {PROJECT} "$@" > /dev/null; }}
+algotrade() {{
+  PYTHONPATH={PROJECT} XDG_CONFIG_HOME=$PWD {sys.executable} -m apps.client.algotrade_client "$@" \
+    <<< 'a long password'
+}}
 pip() {{ [ "$1" = install ] && ls {PROJECT}/apps/client/pyproject.toml > /dev/null; }}
 """
+# The backtest of the client, and then that of curl.
+POSTED: Final = ("POST", "/api/backtests")
+OWN_PYTHON: Final = [block for block in blocks_in("python") if "algotrade_client" not in block.text]
 needs_curl = pytest.mark.skipif(shutil.which("curl") is None, reason="no curl on this machine")
 
 
@@ -140,7 +148,7 @@ def test_every_shell_block_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.chdir(tmp_path)
     call_command("seed_symbols", verbosity=0)
     store_sample_until("2026-06-29 09:30")
-    with ExampleService(client_of(), run_queued) as examples:
+    with ExampleService(client_of(), run_all_queued) as examples:
         address = f"localhost:{examples.server_port}"
         python = tmp_path / ".venv" / "bin" / "python"
         python.parent.mkdir(parents=True)
@@ -155,8 +163,8 @@ def test_every_shell_block_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert process.returncode == 0, errors.read_text()[-2000:] + written[-2000:]
     assert_shown(written)
     calls = [(method, path) for method, path, _ in examples.calls if path.startswith("/api/back")]
-    posted, waited, repeated, linked = calls[:4]
-    assert posted == ("POST", "/api/backtests")
+    by_curl = calls.index(POSTED, calls.index(POSTED) + 1)
+    _, waited, repeated, linked = calls[by_curl : by_curl + 4]
     assert waited == repeated == ("GET", linked[1].removesuffix("/report-link"))
     assert len(examples.calls) > 25
 
@@ -198,12 +206,12 @@ def test_the_shell_and_the_commands_take_every_block(block: Block) -> None:
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("page", list(dict.fromkeys(b.page for b in blocks_in("python"))))
+@pytest.mark.parametrize("page", list(dict.fromkeys(b.page for b in OWN_PYTHON)))
 def test_every_python_block_runs(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The blocks of a page share their names, as in one session."""
     monkeypatch.chdir(PROJECT)
     names: dict[str, Any] = {"__name__": "__main__"}
-    for block in blocks_in("python"):
+    for block in OWN_PYTHON:
         if block.page == page:
             exec(compile(block.text, str(block), "exec"), names)
 
