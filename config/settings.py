@@ -393,6 +393,7 @@ FEED_STALE_MINUTES = env_count("FEED_STALE_MINUTES", default=5, least=1, most=1_
 # For development: literal addresses that webhooks may call although they are not public.
 WEBHOOK_ALLOW_CIDRS = env_networks("WEBHOOK_ALLOW_CIDRS", default="")
 WEBHOOK_ALLOW_HTTP = env_flag("WEBHOOK_ALLOW_HTTP", default=False)
+TELEGRAM_API_URL = os.environ.get("TELEGRAM_API_URL", "").strip() or "https://api.telegram.org"
 
 
 class MailServer(NamedTuple):

@@ -92,6 +92,7 @@ class Action(StrEnum):
     WEBHOOK_TESTED = "webhook_tested"
     WEBHOOK_REDELIVERED = "webhook_redelivered"
     WEBHOOK_RECOVERED = "webhook_recovered"
+    WEBHOOK_LINKED = "webhook_linked"
     SECRET_KEY_ROTATED = "secret_key_rotated"
     NOTICES_CHANGED = "notices_changed"
     QUIET_START_ENDED = "quiet_start_ended"

@@ -37,12 +37,13 @@ class EndpointAdmin(OperatorAdmin):
         operator_action("off", "Switch off", _disable),
         operator_action("on", "Switch on", _enable),
     )
-    exclude = ("secret", "previous_secret")
+    exclude = ("secret", "previous_secret", "bot", "bot_slot", "chat")
     searched = {"pk": "a webhook", "owner_id": "a user"}
     user_field = "owner"
     list_display = (
         "url",
         "owner",
+        "kind",
         "status",
         "disabled_reason",
         "failing_since",

@@ -16,6 +16,42 @@ class EndpointStatus(StrEnum):
     DELETED = "deleted"
 
 
+class EndpointKind(StrEnum):
+    """The receiver of an endpoint: a server of the user's, or a chat."""
+
+    WEBHOOK = "webhook"
+    TELEGRAM = "telegram"
+    SLACK = "slack"
+    DISCORD = "discord"
+
+
+class DigestMode(StrEnum):
+    """How a chat takes events: each at once, or together every hour or once a day."""
+
+    OFF = "off"
+    HOURLY = "hourly"
+    DAILY = "daily"
+
+
+class LinkProblem(StrEnum):
+    """The reason why no chat could be linked to a Telegram endpoint."""
+
+    TOKEN = "token"
+    CONFLICT = "conflict"
+    UNREACHABLE = "unreachable"
+    TAKEN = "taken"
+    FULL = "full"
+
+
+LINK_PROBLEMS: Final[Mapping[LinkProblem, str]] = {
+    LinkProblem.TOKEN: "Telegram refuses the token. Copy it again from @BotFather.",
+    LinkProblem.CONFLICT: "Another program reads the bot's messages. Stop it, or use another bot.",
+    LinkProblem.UNREACHABLE: "Telegram does not answer. It is asked again.",
+    LinkProblem.TAKEN: "This chat gets notices of this bot already. Change those instead.",
+    LinkProblem.FULL: "This bot has 30 chats (the maximum). Use another bot.",
+}
+
+
 class DisabledReason(StrEnum):
     """The reason why an endpoint is disabled, and who disabled it."""
 
@@ -23,6 +59,8 @@ class DisabledReason(StrEnum):
     OPERATOR = "operator"
     GONE = "gone"  # it answered 410
     FAILING = "failing"  # nothing but failures for FAILING_TIME
+    UNLINKED = "unlinked"  # a Telegram endpoint that has no chat yet
+    REFUSED = "refused"  # a chat answered 401, 403 or 404
 
 
 class EndpointTransition(StrEnum):

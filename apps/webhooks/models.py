@@ -15,12 +15,17 @@ from apps.webhooks.lifecycle import (
     DeliveryQueue,
     DeliveryStatus,
     DeliveryTransition,
+    DigestMode,
     DisabledReason,
+    EndpointKind,
     EndpointStatus,
+    LinkProblem,
 )
 
 MAX_URL_LENGTH = 2048
 MAX_DESCRIPTION = 200
+# A bot sends 30 messages a second at most, and one a second to a chat.
+BOT_SLOTS = range(1, 31)
 _TYPES = [type.value for type in EventType]
 
 
@@ -97,11 +102,12 @@ class EndpointQuerySet(StatusQuerySet["Endpoint"]):
 
     def owned_by(self, owner: models.Model) -> Self:
         """Return the owner's endpoints without deleted ones."""
-        return self.exclude(status=EndpointStatus.DELETED).filter(owner_id=owner.pk)
+        visible = self.exclude(status=EndpointStatus.DELETED).filter(owner_id=owner.pk)
+        return visible.select_related("link")
 
     def locked(self) -> Self:
         """Lock the rows against changes until the transaction ends; others may refer to them."""
-        return self.select_for_update(no_key=True)
+        return self.select_for_update(no_key=True, of=("self",))
 
     def fetch(self, endpoint_id: str) -> "Endpoint":
         """Return the endpoint with this id. Raises NotFound."""
@@ -112,15 +118,23 @@ class EndpointQuerySet(StatusQuerySet["Endpoint"]):
 
 
 class Endpoint(models.Model):
-    """A URL that a user subscribes to events, and its health.
+    """A receiver that a user subscribes to events, and its health.
 
-    `secret` is encrypted. The previous secret, encrypted too, also signs until `previous_until`.
+    `secret` is encrypted: of a webhook it signs, of a chat it is the address with its token, and
+    `url` then only names the receiver. The previous secret, encrypted too, also signs until
+    `previous_until`. `bot` and `chat` are fingerprints of a Telegram endpoint's token and chat.
     The endpoint is `slow` when its last answer took long; `failing_since` is the first failure
     after its last success.
     """
 
     id = IdField()
     owner = models.ForeignKey("accounts.User", models.CASCADE, related_name="endpoints")
+    kind = models.CharField(
+        max_length=8,
+        default=EndpointKind.WEBHOOK.value,
+        db_default=EndpointKind.WEBHOOK.value,
+        choices=[(kind.value, kind.value) for kind in EndpointKind],
+    )
     url = models.CharField(max_length=MAX_URL_LENGTH)
     events = models.JSONField(help_text="Types of the events that it receives")
     description = models.CharField(max_length=MAX_DESCRIPTION, blank=True)
@@ -141,6 +155,18 @@ class Endpoint(models.Model):
     )
     slow = models.BooleanField(default=False)
     served_at = models.DateTimeField(null=True, help_text="When a delivery to it was last claimed")
+    ready_at = models.DateTimeField(null=True, help_text="When a chat takes the next message")
+    quiet_from = models.TimeField(null=True, help_text="Start of a chat's quiet hours, in India")
+    quiet_until = models.TimeField(null=True)
+    digest = models.CharField(
+        max_length=6,
+        default=DigestMode.OFF.value,
+        db_default=DigestMode.OFF.value,
+        choices=[(digest.value, digest.value) for digest in DigestMode],
+    )
+    bot = models.CharField(max_length=32, default="", db_default="", blank=True)
+    bot_slot = models.PositiveSmallIntegerField(null=True)
+    chat = models.CharField(max_length=32, default="", db_default="", blank=True)
     created_at = models.DateTimeField()
     changed_at = models.DateTimeField(
         help_text="When its owner or a change of its status last updated it"
@@ -164,7 +190,57 @@ class Endpoint(models.Model):
                 condition=Q(events__contained_by=_TYPES) & ~Q(events=[]),
                 name="an_endpoint_wants_known_events",
             ),
+            models.CheckConstraint(
+                condition=Q(kind__in=[kind.value for kind in EndpointKind]),
+                name="endpoint_kind_is_known",
+            ),
+            models.CheckConstraint(
+                condition=Q(kind=EndpointKind.WEBHOOK.value, digest=DigestMode.OFF.value)
+                & Q(quiet_from=None, quiet_until=None)
+                | ~Q(kind=EndpointKind.WEBHOOK.value)
+                & Q(digest__in=[digest.value for digest in DigestMode]),
+                name="only_a_chat_waits",
+            ),
+            models.CheckConstraint(
+                condition=Q(quiet_from=None, quiet_until=None)
+                | Q(quiet_from__isnull=False, quiet_until__isnull=False)
+                & ~Q(quiet_from=F("quiet_until")),
+                name="quiet_hours_begin_and_end",
+            ),
+            models.CheckConstraint(
+                condition=~Q(
+                    kind=EndpointKind.TELEGRAM.value, status=EndpointStatus.ENABLED.value, chat=""
+                ),
+                name="an_enabled_telegram_endpoint_has_a_chat",
+            ),
+            models.CheckConstraint(
+                condition=Q(bot="", chat="", bot_slot=None)
+                | ~Q(bot="")
+                & ~Q(chat="")
+                & Q(bot_slot__gte=BOT_SLOTS.start, bot_slot__lt=BOT_SLOTS.stop),
+                name="a_linked_chat_has_a_slot_of_its_bot",
+            ),
+            models.UniqueConstraint(
+                fields=["bot", "bot_slot"],
+                condition=~Q(bot=""),
+                name="a_slot_of_a_bot_is_taken_once",
+            ),
+            models.UniqueConstraint(
+                fields=["chat"], condition=~Q(chat=""), name="one_endpoint_of_a_chat"
+            ),
         ]
+
+    @property
+    def quiet_hours(self) -> dict[str, str] | None:
+        """The quiet hours of a chat as its owner wrote them."""
+        if self.quiet_from is None or self.quiet_until is None:
+            return None
+        return {"from": f"{self.quiet_from:%H:%M}", "until": f"{self.quiet_until:%H:%M}"}
+
+    @property
+    def pending_link(self) -> "TelegramLink | None":
+        """The code that links a chat; None unless one was made and not used."""
+        return getattr(self, "link", None)
 
     def secrets(self, *, now: datetime) -> tuple[bytes, ...]:
         """Return the encrypted secrets that sign now, the newest first."""
@@ -174,6 +250,37 @@ class Endpoint(models.Model):
 
     def __str__(self) -> str:
         return f"{self.url} ({self.pk})"
+
+
+class TelegramLinkQuerySet(models.QuerySet["TelegramLink"]):
+    def pending(self, *, now: datetime) -> Self:
+        return self.filter(expires_at__gt=now).exclude(endpoint__status=EndpointStatus.DELETED)
+
+
+class TelegramLink(models.Model):
+    """A code that a user sends to the bot, so that its chat is known; it is deleted once used."""
+
+    endpoint = models.OneToOneField(Endpoint, models.CASCADE, primary_key=True, related_name="link")
+    code = models.CharField(max_length=8, unique=True)
+    expires_at = models.DateTimeField()
+    asked_at = models.DateTimeField(null=True, help_text="When the Bot API was last asked")
+    offset = models.BigIntegerField(default=0, help_text="The next update of the bot")
+    problem = models.CharField(
+        max_length=11, blank=True, choices=[(p.value, p.value) for p in LinkProblem]
+    )
+
+    objects = TelegramLinkQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(problem__in=["", *(p.value for p in LinkProblem)]),
+                name="link_problem_is_known",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"Link of {self.endpoint_id}"
 
 
 class DeliveryQuerySet(StatusQuerySet["Delivery"]):

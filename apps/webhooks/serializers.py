@@ -1,8 +1,10 @@
 """Webhooks on the wire: endpoints, their deliveries, and notices by e-mail."""
 
+import re
 from typing import Any, Final
 
 from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
 from rest_framework.serializers import BooleanField, CharField, IntegerField
 
 from apps.core.api.resources import (
@@ -11,6 +13,7 @@ from apps.core.api.resources import (
     ChoiceSetField,
     IdTextField,
     MomentField,
+    SecretField,
     StrictSerializer,
     TextField,
     example,
@@ -18,15 +21,20 @@ from apps.core.api.resources import (
 from apps.webhooks.event_types import SEQUENCE_HELP, EventType
 from apps.webhooks.lifecycle import (
     FAILURE_MEANINGS,
+    LINK_PROBLEMS,
     DeliveryStatus,
+    DigestMode,
     DisabledReason,
+    EndpointKind,
     EndpointStatus,
     Failure,
+    LinkProblem,
 )
 from apps.webhooks.models import MAX_DESCRIPTION, MAX_URL_LENGTH
 
 SETTABLE: Final = (EndpointStatus.ENABLED.value, EndpointStatus.DISABLED.value)
 _TYPES: Final = [type.value for type in EventType]
+_CLOCK: Final = re.compile("([01][0-9]|2[0-3]):[0-5][0-9]")
 _STATUSES: Final = [status.value for status in DeliveryStatus]
 
 
@@ -46,9 +54,49 @@ class UrlField(TextField):
         super().__init__(exact=True, max_length=MAX_URL_LENGTH, help_text=help_text, **options)
 
 
+class ClockField(TextField):
+    """A time of day in India, hours and minutes."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(exact=True, max_length=5, **options)
+
+    def to_internal_value(self, data: object) -> str:
+        text = super().to_internal_value(data)
+        if not _CLOCK.fullmatch(text):
+            raise serializers.ValidationError("must be a time such as 22:30")
+        return text
+
+
+class QuietHoursSerializer(StrictSerializer):
+    """Hours in India in which a chat gets nothing; what happens then comes after them."""
+
+    from_ = ClockField(help_text="Such as 22:30.")
+    until = ClockField(help_text="Earlier than `from` means the next day.")
+
+
+_QUIET: Final = (
+    "Of a chat: hours in which it gets nothing; one message with what happened comes after them."
+    " Null for none."
+)
+_DIGEST: Final = (
+    "Of a chat: `off` sends events at once, `hourly` and `daily` together in one message, at the"
+    " full hour or at 18:00 in India."
+)
+
+
 @example
 class NewWebhookSerializer(StrictSerializer):
-    url = UrlField()
+    kind = ChoiceField(
+        choices=EndpointKind,
+        required=False,
+        help_text="`webhook` (the default) gets signed JSON; the chats get texts.",
+    )
+    url = UrlField(required=False)
+    token = SecretField(
+        required=False, help_text="Of a Telegram bot, as @BotFather shows it; instead of `url`."
+    )
+    quietHours = QuietHoursSerializer(required=False, allow_null=True, help_text=_QUIET)
+    digest = ChoiceField(choices=DigestMode, required=False, help_text=_DIGEST)
     events = ChoiceSetField(choices=_TYPES, help_text="The types that are sent there.")
     description = TextField(
         required=False, allow_blank=True, max_length=MAX_DESCRIPTION, help_text="Free text."
@@ -58,6 +106,8 @@ class NewWebhookSerializer(StrictSerializer):
 @example
 class WebhookChangeSerializer(StrictSerializer):
     url = UrlField(required=False)
+    quietHours = QuietHoursSerializer(required=False, allow_null=True, help_text=_QUIET)
+    digest = ChoiceField(choices=DigestMode, required=False, help_text=_DIGEST)
     events = ChoiceSetField(
         choices=_TYPES, required=False, help_text="The types that are sent there."
     )
@@ -71,12 +121,33 @@ class WebhookChangeSerializer(StrictSerializer):
     )
 
 
+class TelegramLinkSerializer(AnswerSerializer):
+    """The code that links a chat: its owner sends it to the bot as a message."""
+
+    code = CharField()
+    expiresAt = MomentField()
+    problem = ChoiceField(
+        choices=LinkProblem,
+        allow_null=True,
+        help_text="Why no chat is linked yet. "
+        + " ".join(f"`{problem}`: {meaning}" for problem, meaning in LINK_PROBLEMS.items()),
+    )
+
+
 @example
 class WebhookSerializer(AnswerSerializer):
     """An address that receives events."""
 
     id = IdTextField()
-    url = CharField()
+    kind = ChoiceField(choices=EndpointKind)
+    url = CharField(help_text="Of a chat only its host: the rest is a secret.")
+    quietHours = QuietHoursSerializer(allow_null=True, help_text=_QUIET)
+    digest = ChoiceField(choices=DigestMode, help_text=_DIGEST)
+    link = TelegramLinkSerializer(
+        allow_null=True,
+        source="pending_link",
+        help_text="Of a Telegram endpoint without a chat: its last code.",
+    )
     events = ChoiceSetField(choices=_TYPES)
     description = CharField()
     status = ChoiceField(choices=SETTABLE, help_text="A disabled webhook receives nothing.")
@@ -84,7 +155,8 @@ class WebhookSerializer(AnswerSerializer):
         choices=DisabledReason,
         allow_null=True,
         help_text="The reason why it is disabled; `gone`: it answered 410; `failing`: for five"
-        " days no attempt succeeded. Null while it is enabled.",
+        " days no attempt succeeded; `unlinked`: it has no Telegram chat yet; `refused`: the chat"
+        " answered 401, 403 or 404. Null while it is enabled.",
     )
     failingSince = MomentField(
         allow_null=True, help_text="The first failure since the last success."
@@ -96,7 +168,9 @@ class WebhookSerializer(AnswerSerializer):
 class WebhookWithSecretSerializer(WebhookSerializer):
     """A webhook with its secret."""
 
-    secret = CharField(help_text="Signs the messages; shown only once.")
+    secret = CharField(
+        allow_null=True, help_text="Signs the messages; shown only once. Null for a chat."
+    )
 
 
 class DeliveryAttemptSerializer(AnswerSerializer):

@@ -1,9 +1,12 @@
 """Operations of users and operators on endpoints and their deliveries."""
 
+import json
+import re
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime, time, timedelta
 from typing import Any, Final
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Prefetch
 from django.db.models.functions import Now
@@ -23,7 +26,9 @@ from apps.webhooks.lifecycle import (
     DeliveryQueue,
     DeliveryStatus,
     DeliveryTransition,
+    DigestMode,
     DisabledReason,
+    EndpointKind,
     EndpointStatus,
     EndpointTransition,
 )
@@ -33,8 +38,9 @@ from apps.webhooks.models import (
     DeliveryQuerySet,
     Endpoint,
     EndpointQuerySet,
+    TelegramLink,
 )
-from apps.webhooks.sending import address_guard, signing
+from apps.webhooks.sending import address_guard, linking, signing
 from apps.webhooks.sending.delivery import reap
 from apps.webhooks.sending.signing import sign_message
 
@@ -45,6 +51,9 @@ __all__ = [
     "UNKNOWN_HEALTH",
     "DeliveryInProgress",
     "EndpointDisabled",
+    "NoChat",
+    "NothingToLink",
+    "NothingToSign",
     "change",
     "count_due",
     "create",
@@ -54,6 +63,8 @@ __all__ = [
     "enable_for_operator",
     "endpoints_of",
     "guide_contents",
+    "latest_deliveries",
+    "link",
     "purge",
     "read",
     "reap",
@@ -68,6 +79,7 @@ __all__ = [
 ROTATION: Final = timedelta(hours=24)  # for so long the previous secret signs too
 MOST_RECOVERED: Final = 10_000  # deliveries that one call queues again
 RECOVERABLE: Final = timedelta(days=14)  # older deliveries are not queued again
+TOKEN: Final = re.compile(r"[0-9]{5,16}:[A-Za-z0-9_-]{20,100}")
 # The health of an endpoint without history.
 UNKNOWN_HEALTH: Final = {"failing_since": None, "failures": 0, "slow": False}
 
@@ -77,6 +89,23 @@ class EndpointDisabled(ServiceError):
 
     code = Code.CONFLICT
     message = "The webhook is disabled; set its status to enabled first."
+
+
+class NoChat(ServiceError):
+    """A Telegram endpoint without a chat cannot be enabled."""
+
+    code = Code.CONFLICT
+    message = "It has no Telegram chat yet. Send its code to the bot first."
+
+
+class NothingToLink(ServiceError):
+    code = Code.CONFLICT
+    message = "Only a Telegram endpoint without a chat gets a code."
+
+
+class NothingToSign(ServiceError):
+    code = Code.CONFLICT
+    message = "Only a webhook has a secret that signs. Delete this endpoint and make it anew."
 
 
 class DeliveryInProgress(ServiceError):
@@ -101,33 +130,99 @@ def read(*, owner: User, endpoint_id: str) -> Endpoint:
 
 @transaction.atomic
 def create(
-    *, owner: User, url: str, events: Sequence[str], now: datetime, description: str = ""
-) -> tuple[Endpoint, str]:
-    """Create an endpoint; return it with its secret, which is not shown again.
+    *,
+    owner: User,
+    events: Sequence[str],
+    now: datetime,
+    kind: str = EndpointKind.WEBHOOK,
+    url: str = "",
+    token: str = "",
+    description: str = "",
+    quiet_hours: Mapping[str, str] | None = None,
+    digest: str = DigestMode.OFF,
+) -> tuple[Endpoint, str | None]:
+    """Create an endpoint; return it with the secret that signs, which is not shown again. A chat
+    has none; a Telegram endpoint is disabled until its chat is linked by the code.
 
     Raises InvalidInput, QuotaExceeded.
     """
-    _check_url(url)
+    address, secret = _address_and_secret(EndpointKind(kind), url, token)
+    waits = _waits(EndpointKind(kind), {"quiet_hours": quiet_hours, "digest": digest})
     limits.require_room(owner.pk, Resource.WEBHOOKS)
-    secret = signing.new_secret()
+    is_telegram = kind == EndpointKind.TELEGRAM
     endpoint = Endpoint.objects.create(
         owner=owner,
-        url=url,
+        kind=kind,
+        url=address,
         events=list(events),
         description=description,
         secret=database.encrypt(secret.encode()),
+        status=EndpointStatus.DISABLED if is_telegram else EndpointStatus.ENABLED,
+        disabled_reason=DisabledReason.UNLINKED if is_telegram else "",
         created_at=now,
         changed_at=now,
+        **waits,
     )
     audit.record(
         Action.WEBHOOK_CREATED,
         endpoint,
         actor=audit.user(owner),
         now=now,
-        url=url,
+        url=address,
         events=endpoint.events,
     )
-    return endpoint, secret
+    if is_telegram:
+        linking.begin(endpoint, now=now)
+    return endpoint, secret if kind == EndpointKind.WEBHOOK else None
+
+
+def _address_and_secret(kind: EndpointKind, url: str, token: str) -> tuple[str, str]:
+    """Return the address to show and the text to encrypt. Raises InvalidInput."""
+    if kind == EndpointKind.TELEGRAM:
+        if url:
+            raise InvalidInput(Fault("url", "is not used by kind telegram: send its token"))
+        if not TOKEN.fullmatch(token):
+            raise InvalidInput(Fault("token", "must be a bot's token, as @BotFather shows it"))
+        return settings.TELEGRAM_API_URL, json.dumps({"token": token, "chat": None})
+    if token:
+        raise InvalidInput(Fault("token", f"is not used by kind {kind}: send its url"))
+    if not url:
+        raise InvalidInput(Fault("url", "is required"))
+    if kind == EndpointKind.WEBHOOK:
+        _check_url(url)
+        return url, signing.new_secret()
+    return _checked_chat(url), url
+
+
+def _checked_chat(url: str) -> str:
+    """Return the host of a chat's address. The address is a secret: it is shown to nobody, not even
+    in the error. Raises InvalidInput.
+    """
+    try:
+        target = address_guard.parse_url(url, address_guard.configured_exemptions())
+    except address_guard.UrlRejected as rejection:
+        raise InvalidInput(Fault("url", str(rejection))) from None
+    return f"{target.scheme}://{target.authority}/"
+
+
+def _waits(kind: EndpointKind, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the columns of quiet hours and digest that change. Raises InvalidInput."""
+    columns: dict[str, Any] = {}
+    if "digest" in changes:
+        columns["digest"] = changes["digest"]
+    if "quiet_hours" in changes:
+        hours = changes["quiet_hours"]
+        start, end = (hours["from"], hours["until"]) if hours else (None, None)
+        if hours and start == end:
+            raise InvalidInput(Fault("quietHours.until", "must differ from the start", end))
+        columns["quiet_from"], columns["quiet_until"] = (
+            time.fromisoformat(clock) if clock else None for clock in (start, end)
+        )
+    if kind == EndpointKind.WEBHOOK:
+        for name, value in (("quietHours", "quiet_from"), ("digest", "digest")):
+            if columns.get(value) not in (None, DigestMode.OFF):
+                raise InvalidInput(Fault(name, "is not used by kind webhook"))
+    return columns
 
 
 def _check_url(url: str) -> None:
@@ -140,26 +235,56 @@ def _check_url(url: str) -> None:
 
 @transaction.atomic
 def change(*, owner: User, endpoint_id: str, changes: Mapping[str, Any], now: datetime) -> Endpoint:
-    """Change any of `url`, `events`, `description` and `status`.
+    """Change any of `url`, `events`, `description`, `quiet_hours`, `digest` and `status`.
 
-    Enabling an endpoint or changing its URL resets its health. Raises NotFound, InvalidInput.
+    Enabling an endpoint or changing its URL resets its health. Raises NotFound, InvalidInput,
+    NoChat.
     """
     endpoint = Endpoint.objects.owned_by(owner).locked().fetch(endpoint_id)
-    fields = dict(changes)
-    status = fields.pop("status", None)
-    if "url" in fields:
-        _check_url(fields["url"])
-    if fields.get("url", endpoint.url) != endpoint.url:
-        fields |= UNKNOWN_HEALTH
+    kind = EndpointKind(endpoint.kind)
+    fields = {name: changes[name] for name in ("events", "description") if name in changes}
+    fields |= _waits(kind, changes)
+    status = changes.get("status")
+    if "url" in changes:
+        fields["url"], secret = _address_and_secret(kind, changes["url"], "")
+        if kind != EndpointKind.WEBHOOK:
+            fields["secret"] = database.encrypt(secret.encode())
+        if changes["url"] != endpoint.url:
+            fields |= UNKNOWN_HEALTH
     if fields:
         Endpoint.objects.filter(pk=endpoint.pk).update(**fields, changed_at=now)
+        _release_held(endpoint, now)
     if status == EndpointStatus.ENABLED:
+        if kind == EndpointKind.TELEGRAM and not endpoint.chat:
+            raise NoChat
         _enable(endpoint, now)
     elif status == EndpointStatus.DISABLED:
         _disable(endpoint, DisabledReason.OWNER, now)
-    audit.record(Action.WEBHOOK_CHANGED, endpoint, actor=audit.user(owner), now=now, **changes)
+    recorded = {**changes, "url": fields["url"]} if "url" in changes else changes
+    audit.record(Action.WEBHOOK_CHANGED, endpoint, actor=audit.user(owner), now=now, **recorded)
     endpoint.refresh_from_db()
     return endpoint
+
+
+def _release_held(endpoint: Endpoint, now: datetime) -> None:
+    """Let the sender judge events again that wait for the end of quiet hours, or for a digest."""
+    if endpoint.kind != EndpointKind.WEBHOOK:
+        held = Delivery.objects.filter(
+            endpoint=endpoint, status=DeliveryStatus.WAITING, failures=0, due_at__gt=now
+        )
+        if held.update(due_at=now):
+            outbox.ensure_dispatch()
+
+
+@transaction.atomic
+def link(*, owner: User, endpoint_id: str, now: datetime) -> Endpoint:
+    """Make a new code that links a Telegram chat. Raises NotFound, NothingToLink."""
+    endpoint = Endpoint.objects.owned_by(owner).locked().fetch(endpoint_id)
+    if endpoint.kind != EndpointKind.TELEGRAM or endpoint.chat:
+        raise NothingToLink
+    linking.begin(endpoint, now=now)
+    audit.record(Action.WEBHOOK_CHANGED, endpoint, actor=audit.user(owner), now=now)
+    return read(owner=owner, endpoint_id=endpoint_id)
 
 
 def _enable(endpoint: Endpoint, now: datetime) -> bool:
@@ -208,8 +333,12 @@ def delete(*, owner: User, endpoint_id: str, now: datetime) -> None:
         secret=b"",
         previous_secret=None,
         previous_until=None,
+        bot="",
+        chat="",
+        bot_slot=None,
         changed_at=now,
     )
+    TelegramLink.objects.filter(endpoint=endpoint).delete()
     actor = audit.user(owner)
     audit.record(Action.WEBHOOK_DELETED, endpoint, actor=actor, now=now, url=endpoint.url)
 
@@ -218,9 +347,12 @@ def delete(*, owner: User, endpoint_id: str, now: datetime) -> None:
 def rotate_secret(*, owner: User, endpoint_id: str, now: datetime) -> tuple[Endpoint, str]:
     """Replace the secret; the previous secret also signs for ROTATION.
 
-    Return the endpoint with its new secret, which is not shown again. Raises NotFound.
+    Return the endpoint with its new secret, which is not shown again. Raises NotFound,
+    NothingToSign.
     """
     endpoint = Endpoint.objects.owned_by(owner).locked().fetch(endpoint_id)
+    if endpoint.kind != EndpointKind.WEBHOOK:
+        raise NothingToSign
     secret = signing.new_secret()
     endpoint.previous_secret = endpoint.secret
     endpoint.previous_until = now + ROTATION
@@ -228,6 +360,12 @@ def rotate_secret(*, owner: User, endpoint_id: str, now: datetime) -> tuple[Endp
     endpoint.save(update_fields=["secret", "previous_secret", "previous_until"])
     audit.record(Action.WEBHOOK_SECRET_ROTATED, endpoint, actor=audit.user(owner), now=now)
     return endpoint, secret
+
+
+def latest_deliveries(*, owner: User) -> DeliveryQuerySet:
+    """Return the deliveries to all endpoints of the owner, the newest first."""
+    rows = Delivery.objects.owned_by(owner).select_related("endpoint")
+    return _with_attempts(rows).order_by("-created_at", "-pk")
 
 
 def deliveries_of(

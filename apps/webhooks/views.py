@@ -32,10 +32,16 @@ from apps.webhooks.serializers import (
     WebhookSerializer,
     WebhookWithSecretSerializer,
 )
-from apps.webhooks.services import DeliveryInProgress, EndpointDisabled
+from apps.webhooks.services import (
+    DeliveryInProgress,
+    EndpointDisabled,
+    NoChat,
+    NothingToLink,
+    NothingToSign,
+)
 
 
-def _with_secret(endpoint: Endpoint, secret: str, *, status: int = 200) -> Response:
+def _with_secret(endpoint: Endpoint, secret: str | None, *, status: int = 200) -> Response:
     return Response({**WebhookSerializer.render(endpoint), "secret": secret}, status=status)
 
 
@@ -63,6 +69,8 @@ class WebhookViewSet(OwnedViewSet):
         """Receive events at an address.
 
         Events of the types `events` from now on are sent there, signed by the secret in the answer.
+        A chat gets their texts instead; a Telegram chat is known once its owner has sent the code
+        in `link` to the bot.
         """
         body = self.read(NewWebhookSerializer)
         endpoint, secret = services.create(owner=self.owner, **body, now=self.now)
@@ -82,6 +90,7 @@ class WebhookViewSet(OwnedViewSet):
         request=WebhookChangeSerializer,
         responses={200: WebhookSerializer},
     )
+    @refuses(NoChat)
     def partial_update(self, request: Request, webhook_id: str) -> Response:
         """Change the given fields, or disable or enable the webhook.
 
@@ -107,12 +116,29 @@ class WebhookViewSet(OwnedViewSet):
         return Response(status=204)
 
     @extend_schema(
+        operation_id="linkTelegram", request=NO_FIELDS, responses={200: WebhookSerializer}
+    )
+    @refuses(NothingToLink)
+    @action(detail=True, methods=["post"])
+    @idempotent
+    def link(self, request: Request, webhook_id: str) -> Response:
+        """Make a new code for a Telegram chat.
+
+        Send it to the bot within ten minutes; the webhook is then enabled, and sends a test. 409
+        once it has a chat.
+        """
+        self.read(EmptyBody)
+        endpoint = services.link(owner=self.owner, endpoint_id=webhook_id, now=self.now)
+        return Response(WebhookSerializer.render(endpoint))
+
+    @extend_schema(
         operation_id="rotateWebhookSecret",
         request=NO_FIELDS,
         responses={200: WebhookWithSecretSerializer},
     )
     @action(detail=True, methods=["post"], url_path="rotate-secret")
     @needs_recent_proof
+    @refuses(NothingToSign)
     @idempotent_with_secret
     def rotate_secret(self, request: Request, webhook_id: str) -> Response:
         """Replace the secret.

@@ -44,9 +44,13 @@ def test_the_secret_is_shown_once_and_stored_encrypted(api: Api, alice: User) ->
     assert secret.startswith("whsec_")
     assert body == {
         "id": body["id"],
+        "kind": "webhook",
         "url": GOOD["url"],
         "events": ["algorithm.started", "algorithm.error"],
         "description": "Pager",
+        "quietHours": None,
+        "digest": "off",
+        "link": None,
         "status": "enabled",
         "disabledReason": None,
         "failingSince": None,
@@ -320,8 +324,8 @@ def test_mail_is_sent_on_request(api: Api, alice: User) -> None:
     tasks.mail(event.pk)
     (sent,) = mail.outbox
     assert sent.to == [alice.email]
-    assert sent.subject == f"algorithm.started: {event.data['algorithmName']}"
-    assert "status: active" in sent.body
+    assert sent.subject == f"{event.data['algorithmName']} started."
+    assert sent.body.startswith(f"{sent.subject}\n\n")
 
 
 def test_at_most_fifty_notices_are_mailed_to_one_user_in_a_day(alice: User) -> None:

@@ -142,6 +142,17 @@ def webhook(user: User) -> str:
     return str(endpoint_of(user).pk)
 
 
+def telegram(user: User) -> str:
+    endpoint, _ = webhooks.create(
+        owner=user,
+        kind="telegram",
+        token=f"123456:{'a' * 35}",
+        events=["algorithm.error"],
+        now=make.NOW,
+    )
+    return str(endpoint.pk)
+
+
 def delivery(user: User) -> str:
     return str(webhooks.test(owner=user, endpoint_id=webhook(user), now=make.NOW).pk)
 
@@ -272,6 +283,7 @@ CHANGES = [
     Change("patch", "/api/webhooks/{}", Action.WEBHOOK_CHANGED, WEBHOOK, webhook),
     Change("delete", "/api/webhooks/{}", Action.WEBHOOK_DELETED, {}, webhook),
     Change("post", "/api/webhooks/{}/rotate-secret", Action.WEBHOOK_SECRET_ROTATED, {}, webhook),
+    Change("post", "/api/webhooks/{}/link", Action.WEBHOOK_CHANGED, {}, telegram),
     Change("post", "/api/webhooks/{}/test", Action.WEBHOOK_TESTED, {}, webhook),
     Change("post", "/api/webhooks/{}/recover", Action.WEBHOOK_RECOVERED, SINCE, webhook),
     Change(

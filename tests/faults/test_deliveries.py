@@ -5,7 +5,6 @@ import socket
 import struct
 import time
 from collections import defaultdict
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from http.server import BaseHTTPRequestHandler
@@ -31,6 +30,7 @@ from apps.webhooks.lifecycle import DeliveryQueue, DeliveryStatus
 from apps.webhooks.models import Attempt, Delivery, Event
 from apps.webhooks.sending import delivery, dispatch
 from apps.webhooks.sending.http import SendResult
+from apps.webhooks.sending.kinds import Message
 from tests import make
 from tests.backtests.workers import never
 from tests.faults.workers import working
@@ -127,6 +127,7 @@ def _register(owner: User, url: str) -> str:
     _, secret = services.create(
         owner=owner, url=url, events=[EventType.ALGORITHM_STARTED], now=timezone.now()
     )
+    assert secret is not None
     return secret
 
 
@@ -199,8 +200,8 @@ def test_events_match_the_changes_though_connections_are_cut() -> None:
         changed += len(changes)
     sent: list[str] = []
 
-    def send(url: str, body: bytes, headers: Mapping[str, str]) -> SendResult:
-        sent.append(headers["webhook-id"])
+    def send(message: Message) -> SendResult:
+        sent.append(message.headers["webhook-id"])
         return SendResult(204, None, 0.01, None)
 
     dispatch.Dispatcher(send=send, clock=timezone.now).run(stopping=never)

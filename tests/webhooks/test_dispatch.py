@@ -1,7 +1,6 @@
 """A dispatch of deliveries."""
 
 import threading
-from collections.abc import Mapping
 
 import pytest
 from django.utils import timezone
@@ -14,6 +13,7 @@ from apps.webhooks.lifecycle import Failure
 from apps.webhooks.models import Attempt, Delivery, Endpoint
 from apps.webhooks.sending import dispatch
 from apps.webhooks.sending.http import SendResult
+from apps.webhooks.sending.kinds import Message
 from tests import make
 from tests.backtests.workers import never
 from tests.webhooks.events import emit, endpoint_of
@@ -41,17 +41,17 @@ def test_both_secrets_verify_a_delivery_during_a_rotation(alice: User) -> None:
     old = encryption.decrypt(bytes(endpoint.secret)).decode()
     _, new = services.rotate_secret(owner=alice, endpoint_id=endpoint.pk, now=timezone.now())
     event = emit(alice)
-    sent: list[tuple[str, bytes, Mapping[str, str]]] = []
+    sent: list[Message] = []
 
-    def send(url: str, body: bytes, headers: Mapping[str, str]) -> SendResult:
-        sent.append((url, body, headers))
+    def send(message: Message) -> SendResult:
+        sent.append(message)
         return SendResult(204, None, 0.01, None)
 
     assert run(send) == 1
-    ((url, body, headers),) = sent
-    assert (url, headers["webhook-id"]) == (endpoint.url, event.pk)
+    (message,) = sent
+    assert (message.url, message.headers["webhook-id"]) == (endpoint.url, event.pk)
     for secret in (old, new):
-        payload = Webhook(secret).verify(body, dict(headers))
+        payload = Webhook(secret).verify(message.body, dict(message.headers))
         assert payload["data"] == event.data
     assert Delivery.objects.get().status == "delivered"
 
@@ -64,14 +64,14 @@ def test_a_hanging_delivery_delays_no_other(alice: User) -> None:
     others_are_done = threading.Event()
     quick: list[str] = []
 
-    def send(url: str, body: bytes, headers: Mapping[str, str]) -> SendResult:
-        if url == hangs.url:
+    def send(message: Message) -> SendResult:
+        if message.url == hangs.url:
             return (
                 SendResult(None, Failure.TIMEOUT, 15.0, None)
                 if others_are_done.wait(10)
                 else broken
             )
-        quick.append(url)
+        quick.append(message.url)
         if len(quick) == 5:
             others_are_done.set()
         return SendResult(204, None, 0.01, None)
@@ -88,7 +88,7 @@ def test_an_exception_of_the_sender_is_a_failed_attempt(
     endpoint_of(alice)
     emit(alice)
 
-    def send(url: str, body: bytes, headers: Mapping[str, str]) -> SendResult:
+    def send(message: Message) -> SendResult:
         raise RuntimeError("a mistake of ours")
 
     assert run(send) == 1
@@ -100,7 +100,7 @@ def test_an_unreadable_secret_is_reported(alice: User) -> None:
     endpoint_of(alice, secret=b"encrypted by another")
     emit(alice)
 
-    def send(url: str, body: bytes, headers: Mapping[str, str]) -> SendResult:
+    def send(message: Message) -> SendResult:
         raise AssertionError("nothing is sent unsigned")
 
     assert run(send) == 1
@@ -111,7 +111,7 @@ def test_a_stopping_worker_begins_nothing(alice: User) -> None:
     endpoint_of(alice)
     emit(alice)
 
-    def send(url: str, body: bytes, headers: Mapping[str, str]) -> SendResult:
+    def send(message: Message) -> SendResult:
         raise AssertionError("it stops")
 
     assert dispatch.Dispatcher(send=send, clock=timezone.now).run(stopping=lambda: True) == 0

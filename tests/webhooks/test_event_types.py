@@ -65,7 +65,7 @@ def test_every_event_of_an_algorithm_carries_its_name(alice: User) -> None:
     notices.update_notices(owner=alice, events=[EventType.ALGORITHM_PAUSED], now=make.NOW)
     notices.send_mail_of(event_id=second.pk)
     (sent,) = mail.outbox
-    assert sent.subject == "algorithm.paused: Called anew"
+    assert sent.subject == "Called anew paused."
 
 
 def test_a_fill_and_a_daily_loss_carry_the_name(alice: User) -> None:

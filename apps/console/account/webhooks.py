@@ -34,6 +34,8 @@ def new_webhook_page(request: HttpRequest, user: User) -> HttpResponse:
         body = NewWebhookSerializer.read(_sent_webhook(request))
         require_password(request, user)
         endpoint, secret = services.create(owner=user, **body, now=database.now())
+        if secret is None:
+            return go_to(request, f"{_SETTINGS}/webhooks/{endpoint.pk}")
         return show_secret(request, f"The secret of {endpoint.url}", _SIGNS, secret)
 
     context = {"events": _EVENTS, "chosen": request.POST.getlist("events")}

@@ -11,9 +11,8 @@ from django.db import transaction
 from apps.accounts.models import User
 from apps.core import audit, limits
 from apps.core.limits import TooManyRequests
-from apps.core.times import wire_time
-from apps.webhooks import event_types
-from apps.webhooks.event_types import EventType
+from apps.core.times import indian_time
+from apps.webhooks.events.texts import event_text
 from apps.webhooks.models import EmailNotices, Event
 
 _RATE: Final = "50/d"  # of mails to one user; further events go only to webhooks
@@ -57,15 +56,11 @@ def send_mail_of(*, event_id: str) -> None:
 
 
 def _subject(event: Event) -> str:
-    """Return the subject, a header: line breaks in the name become spaces."""
-    name = str(event.data.get("algorithmName") or event.algorithm_id)
-    return f"{event.type}: {' '.join(name.split())}"
+    """Return what happened in one line, a header: line breaks in a name become spaces."""
+    name = str(event.data.get("algorithmName", ""))
+    data = {**event.data, "algorithmName": " ".join(name.split())}
+    return event_text(event.type, data).partition("\n")[0]
 
 
 def _text(event: Event) -> str:
-    lines = [
-        event_types.EVENT_SCHEMAS[EventType(event.type)].description,
-        "",
-        f"at: {wire_time(event.created_at)}",
-    ]
-    return "\n".join([*lines, *(f"{name}: {value}" for name, value in event.data.items()), ""])
+    return f"{event_text(event.type, event.data)}\n\n{indian_time(event.created_at)}\n"

@@ -5,11 +5,12 @@ several rows locks endpoints by id, then deliveries by id.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from hashlib import blake2b
-from typing import Any, Final
+from itertools import takewhile
+from typing import Any, Final, NamedTuple
 
 from django.db import connection, transaction
 from django.db.models import Q
@@ -27,17 +28,24 @@ from apps.webhooks.lifecycle import (
     DeliveryStatus,
     DeliveryTransition,
     DisabledReason,
+    EndpointKind,
     EndpointStatus,
     EndpointTransition,
     Failure,
 )
-from apps.webhooks.models import Attempt, Delivery, Endpoint
-from apps.webhooks.sending import queries
+from apps.webhooks.models import Attempt, Delivery, Endpoint, Event
+from apps.webhooks.sending import linking, queries
+from apps.webhooks.sending.holding import held_until
+from apps.webhooks.sending.kinds import TOO_MANY, chat_text
 
 # A send takes 15 seconds at most; by then it is recorded, or it is lost.
 CLAIM_TIME: Final = timedelta(seconds=60)
 WORKER_SILENCE: Final = timedelta(seconds=30)  # without a heartbeat a worker counts as lost
 GONE: Final = 410
+# The answers of a chat whose token or address is no longer valid, or that does not want the bot.
+CHAT_REFUSALS: Final = frozenset({401, 403, 404})
+# The answers of a chat after which the same message has no chance.
+_FINAL: Final = CHAT_REFUSALS | {400}
 _BATCH: Final = 1000
 
 # The waits before each retry: the example of the Standard Webhooks specification (github.com/
@@ -56,7 +64,10 @@ MOST_RETRY_AFTER: Final = timedelta(hours=24)  # a receiver may postpone the nex
 
 @dataclass(frozen=True, slots=True)
 class ClaimedDelivery:
-    """A claimed delivery with all data needed to send it; the secrets are encrypted."""
+    """A claimed delivery with all data needed to send it; the secrets are encrypted.
+
+    `body` is the envelope, or the text for a chat.
+    """
 
     delivery_id: str
     attempt: int
@@ -66,6 +77,21 @@ class ClaimedDelivery:
     secrets: tuple[bytes, ...]
     event_id: str
     body: bytes
+    kind: EndpointKind = EndpointKind.WEBHOOK
+    # The other deliveries of the same message to a chat.
+    merged: tuple["MergedDelivery", ...] = ()
+
+    @property
+    def delivery_ids(self) -> list[str]:
+        return [self.delivery_id, *(own.delivery_id for own in self.merged)]
+
+
+class MergedDelivery(NamedTuple):
+    """A delivery that goes with another one in one message."""
+
+    delivery_id: str
+    attempt: int
+    failures: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +104,23 @@ class AttemptResult:
     error: Failure | None
     status: int | None = None
     retry_after: float | None = None
+    pause: float = 0.0  # seconds until a chat takes the next message
+
+    @property
+    def is_of_chat(self) -> bool:
+        return self.claimed.kind != EndpointKind.WEBHOOK
+
+    def of_each(self) -> "Iterator[AttemptResult]":
+        """Yield the result for each delivery of the message."""
+        yield self
+        for merged in self.claimed.merged:
+            yield replace(self, claimed=replace(self.claimed, **merged._asdict()))
 
 
 def claim(queue: DeliveryQueue, *, most: int, now: datetime) -> list[ClaimedDelivery]:
     """Claim up to `most` due deliveries of this queue, of the endpoints served longest ago.
 
-    An endpoint never has more than MOST_CONCURRENT_SENDS under way.
+    An endpoint never has more than MOST_CONCURRENT_SENDS under way, a chat never more than one.
     """
     endpoints = waiting_endpoints(queue)
     return _claim(queue, endpoints, most // MOST_CONCURRENT_SENDS, now) if endpoints else []
@@ -98,32 +135,77 @@ def waiting_endpoints(queue: DeliveryQueue) -> list[str]:
 def _claim(
     queue: DeliveryQueue, waiting: Sequence[str], most_endpoints: int, now: datetime
 ) -> list[ClaimedDelivery]:
-    endpoints = _ids(queries.NEXT_ENDPOINTS, waiting, queue, now, most_endpoints)
+    endpoints = _ids(queries.NEXT_ENDPOINTS, waiting, now, queue, now, most_endpoints)
     if not endpoints:
         return []
     Endpoint.objects.filter(pk__in=endpoints).update(served_at=now)
-    chosen = Delivery.objects.filter(pk__in=_ids(queries.NEXT_DELIVERIES, queue, now, endpoints))
-    deliveries = list(chosen.select_related("event", "endpoint").order_by("due_at"))
-    chosen.claim(until=now + CLAIM_TIME)
-    return [
-        ClaimedDelivery(
-            delivery_id=delivery.pk,
-            attempt=delivery.attempts + 1,
-            failures=delivery.failures,
-            endpoint_id=delivery.endpoint.pk,
-            url=delivery.endpoint.url,
-            secrets=delivery.endpoint.secrets(now=now),
-            event_id=delivery.event.pk,
-            body=event_types.render_body(
-                id=delivery.event.pk,
-                type=delivery.event.type,
-                created_at=delivery.event.created_at,
-                sequence=delivery.event.sequence,
-                data=delivery.event.data,
-            ),
-        )
-        for delivery in deliveries
-    ]
+    ids = _ids(queries.NEXT_DELIVERIES, queue, now, now, endpoints)
+    chosen = Delivery.objects.filter(pk__in=ids).select_related("event", "endpoint")
+    messages, chats = [], defaultdict(list)
+    for delivery in chosen.order_by("due_at", "created_at", "pk"):
+        if delivery.endpoint.kind == EndpointKind.WEBHOOK:
+            messages.append(_claimed([delivery], _envelope(delivery.event), now))
+        else:
+            chats[delivery.endpoint_id].append(delivery)
+    for deliveries in chats.values():
+        messages += _chat_message(deliveries, now)
+    claimed = [key for message in messages for key in message.delivery_ids]
+    Delivery.objects.filter(pk__in=claimed).claim(until=now + CLAIM_TIME)
+    return messages
+
+
+def _envelope(event: Event) -> bytes:
+    return event_types.render_body(
+        id=event.pk,
+        type=event.type,
+        created_at=event.created_at,
+        sequence=event.sequence,
+        data=event.data,
+    )
+
+
+def _chat_message(deliveries: Sequence[Delivery], now: datetime) -> Iterator[ClaimedDelivery]:
+    """Yield the message of the first of a chat's deliveries; postpone those that are held."""
+    ready = []
+    for delivery in deliveries:
+        event = delivery.event
+        until = held_until(delivery.endpoint, type=event.type, created_at=event.created_at, now=now)
+        if until is None:
+            ready.append(delivery)
+        else:
+            Delivery.objects.filter(pk=delivery.pk).update(due_at=until)
+    if ready:
+        kind = EndpointKind(ready[0].endpoint.kind)
+        lost = Attempt.objects.filter(delivery__in=ready, error=Failure.LOST)
+        again = set(lost.values_list("delivery_id", flat=True))
+        is_again = ready[0].pk in again
+        # Events that may have arrived and events that have not go in messages of their own.
+        alike = list(takewhile(lambda delivery: (delivery.pk in again) == is_again, ready))
+        text, taken = chat_text([own.event for own in alike], kind, again=is_again)
+        yield _claimed(alike[:taken], text.encode(), now)
+
+
+def _claimed(deliveries: Sequence[Delivery], body: bytes, now: datetime) -> ClaimedDelivery:
+    first, *merged = deliveries
+    return ClaimedDelivery(
+        delivery_id=first.pk,
+        attempt=first.attempts + 1,
+        failures=first.failures,
+        endpoint_id=first.endpoint.pk,
+        url=first.endpoint.url,
+        secrets=first.endpoint.secrets(now=now),
+        event_id=first.event.pk,
+        body=body,
+        kind=EndpointKind(first.endpoint.kind),
+        merged=tuple(MergedDelivery(own.pk, own.attempts + 1, own.failures) for own in merged),
+    )
+
+
+def waits_for_chat(*, now: datetime, within: timedelta) -> bool:
+    """Return whether a chat with waiting deliveries will be ready soon."""
+    with connection.cursor() as cursor:
+        cursor.execute(queries.SOON_READY, [now - timedelta(seconds=1), now + within])
+        return bool(cursor.fetchone()[0])
 
 
 def _ids(query: str, *values: Any) -> list[str]:
@@ -141,7 +223,8 @@ def record_results(results: Collection[AttemptResult], *, now: datetime) -> None
     ids = {result.claimed.endpoint_id for result in results}
     rows = Endpoint.objects.locked().filter(pk__in=ids).order_by("pk")
     endpoints = {endpoint.pk: endpoint for endpoint in rows}
-    results = _still_claimed(results)
+    messages = results
+    results = _still_claimed([own for message in messages for own in message.of_each()])
     Attempt.objects.bulk_create(
         Attempt(
             delivery_id=result.claimed.delivery_id,
@@ -165,6 +248,9 @@ def record_results(results: Collection[AttemptResult], *, now: datetime) -> None
         # Results of an address that has been replaced since say nothing about the present one.
         current = [result for result in endpoint_results if result.claimed.url == endpoint.url]
         _update_health(endpoint, current, now)
+    for message in messages:
+        if message.is_of_chat:
+            _pause(message, now)
 
 
 def _still_claimed(results: Collection[AttemptResult]) -> list[AttemptResult]:
@@ -183,7 +269,9 @@ def _reschedule(result: AttemptResult, now: datetime) -> None:
     """Retry a failed delivery later, or give it up."""
     delivery_id, failures = result.claimed.delivery_id, result.claimed.failures + 1
     due_at = None
-    if result.status != GONE:
+    if result.is_of_chat and result.status == TOO_MANY and failures <= len(RETRY_WAITS):
+        due_at = now + _requested_wait(result)
+    elif result.status != GONE and not (result.is_of_chat and result.status in _FINAL):
         due_at = next_attempt(failures, seed=delivery_id, now=now, retry_after=result.retry_after)
     row = Delivery.objects.filter(pk=delivery_id)
     if due_at is None:
@@ -195,6 +283,18 @@ def _reschedule(result: AttemptResult, now: datetime) -> None:
             due_at=due_at,
             queue=DeliveryQueue.RETRY,
         )
+
+
+def _requested_wait(result: AttemptResult) -> timedelta:
+    """Return how long a chat wants no message: as long as it says, or a second."""
+    wait = timedelta(seconds=max(result.retry_after or 0.0, result.pause))
+    return min(wait, MOST_RETRY_AFTER)
+
+
+def _pause(message: AttemptResult, now: datetime) -> None:
+    """Send nothing to the chat until it takes messages again, counted from the last answer."""
+    ready_at = now + _requested_wait(message)
+    Endpoint.objects.filter(pk=message.claimed.endpoint_id).update(ready_at=ready_at)
 
 
 def next_attempt(
@@ -231,6 +331,8 @@ def _update_health(endpoint: Endpoint, results: Sequence[AttemptResult], now: da
     failing_since = endpoint.failing_since
     if any(result.status == GONE for result in results):
         _disable(endpoint, DisabledReason.GONE, now)
+    elif any(result.is_of_chat and result.status in CHAT_REFUSALS for result in results):
+        _disable(endpoint, DisabledReason.REFUSED, now)
     elif (
         failing_since is not None
         and now - failing_since >= FAILING_TIME
@@ -261,6 +363,7 @@ def reap(*, now: datetime) -> int:
     deliveries were requeued or dropped.
     """
     count = requeue_stalled(now=now) + drop_undeliverable()
+    linking.wake_lost(now=now)
     jobs.put_back_lost(outbox.DISPATCH_QUEUE, silence=WORKER_SILENCE, now=now)
     if not jobs.is_quiet() and any(_is_due(queue, now) for queue in DeliveryQueue):
         outbox.ensure_dispatch()

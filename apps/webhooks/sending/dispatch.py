@@ -9,16 +9,17 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Final
 
 from apps.core import database
-from apps.webhooks.lifecycle import DeliveryQueue, Failure
-from apps.webhooks.sending import delivery, signing
+from apps.webhooks.lifecycle import DeliveryQueue, EndpointKind, Failure
+from apps.webhooks.sending import delivery, kinds
 from apps.webhooks.sending.delivery import AttemptResult, ClaimedDelivery
 from apps.webhooks.sending.http import SendResult
+from apps.webhooks.sending.kinds import Message
 
 # Threads at most, in one process; they are started as they are needed.
 SENDERS: Final[Mapping[DeliveryQueue, int]] = {
@@ -33,11 +34,14 @@ GATHER_SECONDS: Final = 0.005
 # of its own, and commits a little later.
 LINGER_SECONDS: Final = 1.0
 
+# A chat that takes its next message within so long is waited for.
+CHAT_PAUSE: Final = timedelta(seconds=5)
+
 log = logging.getLogger(__name__)
 
 Clock = Callable[[], datetime]
-# (url, body, headers): one attempt, which never raises for a receiver's behaviour.
-SendAttempt = Callable[[str, bytes, Mapping[str, str]], SendResult]
+# One attempt, which never raises for a receiver's behaviour.
+SendAttempt = Callable[[Message], SendResult]
 
 
 @dataclass(slots=True)
@@ -97,7 +101,10 @@ class Dispatcher:
                 recorded += self._record()
                 if self._submit() or any(pool.busy for pool in self._pools.values()):
                     quiet_since = time.monotonic()
-                elif time.monotonic() - quiet_since > LINGER_SECONDS:
+                elif (
+                    time.monotonic() - quiet_since > LINGER_SECONDS
+                    and not delivery.waits_for_chat(now=self._clock(), within=CHAT_PAUSE)
+                ):
                     break
         finally:
             for pool in self._pools.values():
@@ -139,24 +146,27 @@ class Dispatcher:
 def attempt(claimed: ClaimedDelivery, *, send: SendAttempt, at: datetime) -> AttemptResult:
     """Send a claimed delivery. Never raise: the dispatcher would wait forever for the result."""
     try:
-        sent = send(claimed.url, claimed.body, signed_headers(claimed, at=at))
+        message = kinds.message_of(
+            claimed.kind,
+            claimed.url,
+            claimed.secrets,
+            id=claimed.event_id,
+            body=claimed.body,
+            at=at,
+        )
+        sent = send(message)
     except database.DecryptionFailed:
         return AttemptResult(claimed, at, 0.0, Failure.UNREADABLE_SECRET)
-    except Exception:
-        log.exception("delivery %s: the sender failed", claimed.delivery_id)
+    except Exception as error:
+        # The address of a chat holds its token, and the texts of errors may hold the address.
+        is_secret = claimed.kind != EndpointKind.WEBHOOK
+        cause = type(error).__name__ if is_secret else error
+        log.error(
+            "delivery %s: the sender failed: %s",
+            claimed.delivery_id,
+            cause,
+            exc_info=not is_secret,
+        )
         return AttemptResult(claimed, at, 0.0, Failure.INTERNAL)
-    return AttemptResult(claimed, at, sent.seconds, sent.error, sent.status, sent.retry_after)
-
-
-def signed_headers(claimed: ClaimedDelivery, *, at: datetime) -> dict[str, str]:
-    """Return the headers of the Standard Webhooks specification. Raises DecryptionFailed."""
-    seconds = int(at.timestamp())
-    secrets = [database.decrypt(encrypted).decode() for encrypted in claimed.secrets]
-    signature = signing.sign_message(secrets, id=claimed.event_id, at=seconds, body=claimed.body)
-    return {
-        "content-type": "application/json",
-        "user-agent": "algotrade-webhooks/1",
-        "webhook-id": claimed.event_id,
-        "webhook-timestamp": str(seconds),
-        "webhook-signature": signature,
-    }
+    wait = sent.retry_after or kinds.retry_after_of(sent.body)
+    return AttemptResult(claimed, at, sent.seconds, sent.error, sent.status, wait, message.pause)

@@ -1,15 +1,15 @@
 """One attempt to send a webhook to its receiver, by HTTP/1.1 over a connection of its own.
 
 Whatever the receiver, its name server and the network do, the attempt ends in time, reads no body,
-follows no redirect and returns a `SendResult`. Only the answer's status and Retry-After are kept:
-its text would let a user read pages that only this machine can reach.
+follows no redirect and returns a `SendResult`. Of a webhook's answer only status and Retry-After
+are kept: its text would let a user read pages that only this machine can reach.
 """
 
 import re
 import socket
 import ssl
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -36,7 +36,8 @@ from apps.webhooks.sending.address_guard import (
 TOTAL_SECONDS: Final = 15.0
 CONNECT_SECONDS: Final = 5.0  # to resolve the name in, and as many again to connect in
 MOST_ADDRESSES: Final = 3  # of one name: they share the time to connect in
-MOST_BYTES_READ: Final = 64 * 1024  # of an answer's headers; its body is not read
+MOST_BYTES_READ: Final = 64 * 1024  # of an answer's headers
+MOST_BODY_READ: Final = 512 * 1024  # of a body, where it is read at all
 
 
 class AnswerTooLong(Exception):
@@ -63,13 +64,15 @@ class SendResult:
     """The result of an attempt, which delivered the webhook exactly if `error` is None.
 
     `status` is the answer's status if there was one, even with an error. `seconds` is the duration
-    of the attempt; `retry_after` is the wait that the receiver asked for, in seconds.
+    of the attempt; `retry_after` is the wait that the receiver asked for, in seconds. `body` is the
+    answer's, where the caller reads it.
     """
 
     status: int | None
     error: Failure | None
     seconds: float
     retry_after: float | None
+    body: bytes = b""
 
 
 def send(
@@ -79,25 +82,31 @@ def send(
     headers: Mapping[str, str],
     exemptions: Exemptions,
     resolve: Resolve = resolve_host,
+    read: Collection[int] = (),
 ) -> SendResult:
     """POST the body; threads may do so concurrently.
 
     `headers` are the message's headers; those of the connection (Host, Content-Length) are added.
+    `read` are the statuses of which the answer's body is read: only of receivers whose answers
+    users do not choose, or see.
     """
     deadline, started = Deadline(TOTAL_SECONDS), time.monotonic()
     status: int | None = None
     retry_after: float | None = None
     error: Failure | None = None
+    content = b""
     try:
         target = parse_url(url, exemptions)
         with closing(_open(target, resolve, deadline)) as connection:
-            stream = BoundedStream(connection, deadline, MOST_BYTES_READ)
+            most = MOST_BYTES_READ + (MOST_BODY_READ if read else 0)
+            stream = BoundedStream(connection, deadline, most)
             with _post(target, stream, headers, body) as answer:
                 status, retry_after = answer.status, _retry_after(answer)
                 error = _failure_of(status)
+                content = answer.read() if status in read else b""
     except _FAR_SIDE as raised:
         error = next(failure for kind, failure in _FAILURES if isinstance(raised, kind))
-    return SendResult(status, error, time.monotonic() - started, retry_after)
+    return SendResult(status, error, time.monotonic() - started, retry_after, content)
 
 
 def _post(
