@@ -169,8 +169,8 @@ def _less_than_lots(
         )
         lot, _ = lot_of(rule_set, verdict.symbol, terms, expiry)
         if sizing.quantity < lot:
-            message = f"{verdict.symbol} comes in lots of {lot:g}: every entry would be"
-            yield Fault("positionSizing.quantity", f"{message} below_one_lot.", sizing.quantity)
+            message = f"{verdict.symbol} comes in lots of {lot:g}: a smaller entry is never filled"
+            yield Fault("positionSizing.quantity", f"{message} (below_one_lot).", sizing.quantity)
 
 
 def _unknown_broker(strategy: Strategy, rule_set: RuleSet) -> Iterator[Fault]:

@@ -123,7 +123,7 @@ def test_a_problem_appears_beside_its_field_while_typing(browse: Browse, alice: 
         f"{address}/steps", {**form, "change": "typing"}, headers={"HX-Request": "true"}
     ).content.decode()
     slot = 'id="f-entryConditions-conditions-0-indicator1-period-problem" hx-swap-oob="true">'
-    assert answer.split(slot)[1].strip().startswith("must be")
+    assert answer.split(slot)[1].strip().startswith("Must be")
     algorithm.refresh_from_db()
     assert algorithm.version == 1
 

@@ -46,7 +46,7 @@ _OF_ALGORITHMS = (
     "|must be longer than basicInfo.timeframe"
     "|candles before its first value"  # periods and offsets add up
     "|is not used by the operator"
-    "|at least 1e-09 away"
+    "|further from 0 than"
     f"|is not a symbol: .*({_HALF_A_CONTRACT})"
 )
 _OF_STUDIES = (

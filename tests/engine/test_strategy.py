@@ -1000,8 +1000,8 @@ def test_the_sessions_of_a_commodity_are_longer() -> None:
     steps["executionSettings"] |= {"exchange": "MCX"}
     (warning,) = parse(steps).warnings
     assert warning.message == (
-        "PREVIOUS_MONTH reads up to 23 sessions before its own, and 2000 candles of 5m hold 11: it"
-        " is unknown where they do not reach back. Read it on candles of a longer timeframe."
+        "PREVIOUS_MONTH needs 23 earlier sessions, and 2000 candles of 5m hold 11: it is often"
+        " unknown. Give it a longer timeframe."
     )
 
 
@@ -1009,7 +1009,7 @@ def test_fibonacci_has_no_fourth_level() -> None:
     level = {"type": "PIVOT_POINTS", "output": "r4", "method": "fibonacci"}
     error = only_error(entering({**RSI_ABOVE_50, "indicator": level}))
     path = "entryConditions.conditions[0].indicator.output"
-    message = f"{path} is no level of fibonacci, which has three each way."
+    message = f"{path} must be another level: fibonacci ends at r3 and s3."
     assert (error.field, error.message) == (path, message)
 
 

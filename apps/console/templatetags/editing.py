@@ -1,15 +1,18 @@
-"""Fields of symbols in forms, and drawings of templates."""
+"""Fields and messages of the form of the steps, and drawings of templates."""
 
 from typing import Final
 
 from django.template import Library
 
 from apps.console.describing.drawings import draw
+from apps.console.editing.messages import plain_message, plain_path
 from apps.console.editing.symbols import SymbolChoice, symbol_choices
 from apps.core import database
 
 register: Final = Library()
 register.simple_tag(draw, name="drawing_of")
+register.filter("plain", plain_message)
+register.filter("plain_path", plain_path)
 
 
 @register.simple_tag(name="choices")

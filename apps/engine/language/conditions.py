@@ -204,7 +204,7 @@ def _each_once(days: tuple[Weekday, ...]) -> tuple[Weekday, ...]:
     if not days:
         raise incomplete("needs at least one day")
     if len(set(days)) < len(days):
-        raise refused("names a day more than once")
+        raise refused("has a day twice")
     return days
 
 

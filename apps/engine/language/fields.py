@@ -64,7 +64,7 @@ def _whole(value: object) -> object:
 
 def _not_denormal(value: float) -> float:
     if value and abs(value) < 1e-9:
-        raise refused("must be 0 or at least 1e-09 away from it")
+        raise refused("must be 0, or further from 0 than 0.000000001")
     return value
 
 

@@ -172,7 +172,7 @@ class IndicatorOperand(StrictModel):
         if parameters.get("fastPeriod", 0) >= parameters.get("slowPeriod", 1):
             raise refused("must be greater than fastPeriod", "slowPeriod")
         if parameters.get("method") == FIBONACCI and self.output in ("r4", "s4"):
-            raise refused("is no level of fibonacci, which has three each way", "output")
+            raise refused("must be another level: fibonacci ends at r3 and s3", "output")
         _require_small(self)
         longest = max(count for _, count in self.warmups)
         if longest > LONGEST_WARMUP:

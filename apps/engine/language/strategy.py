@@ -765,7 +765,7 @@ def _same_sides(strategy: Strategy) -> FieldError | None:
     long = entry_check("long", entry)
     if not long.checks or long != entry_check("short", entry):
         return None
-    message = "These are equal for both sides, and if both are signalled, neither is traded."
+    message = "These hold for long and short at once, and then neither is traded: choose one side."
     return FieldError("entryConditions.conditions", message)
 
 
@@ -774,7 +774,7 @@ def _other_exchange(strategy: Strategy) -> FieldError | None:
     exchange, symbols = strategy.executionSettings.exchange, strategy.basicInfo.symbols
     if exchange in {Symbol.parse(symbol).exchange for symbol in symbols}:
         return None
-    message = f"No symbol is of {exchange}; each is traded on the exchange that it names."
+    message = f"No symbol is on {exchange}. Each trades on its own exchange: choose that."
     return FieldError("executionSettings.exchange", message, exchange)
 
 
@@ -845,9 +845,9 @@ def _out_of_reach(strategy: Strategy) -> Iterator[FieldError]:
         held = int(WARMUP_BARS * seconds / (hours * 3600))
         if seconds < DAY and sessions > held:
             message = (
-                f"{indicator.type} reads up to {sessions} sessions before its own, and"
-                f" {WARMUP_BARS} candles of {timeframe} hold {held}: it is unknown where"
-                " they do not reach back. Read it on candles of a longer timeframe."
+                f"{indicator.type} needs {sessions} earlier sessions, and"
+                f" {WARMUP_BARS} candles of {timeframe} hold {held}: it is often unknown."
+                " Give it a longer timeframe."
             )
             yield FieldError(path, message)
 
