@@ -64,16 +64,19 @@ const candleChart = (load, onCandle) => {
 
   const indexAt = (time) => shown.candles.findLastIndex((candle) => candle.time <= time);
   const at = (time) => shown.candles[indexAt(time)]?.time;
-  /* One mark for the fills of a candle and side; a text that would be cut or cover the one before it is left out. */
+  /* One mark for the fills of a candle and side; a text that would be cut, or cover another mark, is left out. */
   const mark = () => {
     const bySide = Map.groupBy(shown.fills.filter(({ time }) => at(time) !== undefined), ({ time, isBuy }) => `${at(time)} ${isBuy}`);
     const fills = [...bySide.values()].map((group) => ({
       time: at(group[0].time), isBuy: group[0].isBuy, tone: group[0].tone, text: group.map(({ text }) => text).join(", "),
     }));
+    fills.sort((a, b) => a.time - b.time);
+    const spots = fills.map(({ time }) => scale.timeToCoordinate(time));
     let right = 0;
-    const markers = fills.sort((a, b) => a.time - b.time).map(({ time, isBuy, tone, text }) => {
-      const [x, half] = [scale.timeToCoordinate(time), (text.length * LETTER) / 2];
-      const fits = x !== null && x - half >= right && x + half <= scale.width();
+    const markers = fills.map(({ time, isBuy, tone, text }, index) => {
+      const [x, half] = [spots[index], (text.length * LETTER) / 2];
+      const isAlone = spots.every((spot, other) => other === index || Math.abs(spot - x) > half);
+      const fits = isAlone && x !== null && x - half >= right && x + half <= scale.width();
       if (fits) right = x + half;
       const [position, shape] = isBuy ? ["belowBar", "arrowUp"] : ["aboveBar", "arrowDown"];
       return { time, position, shape, color: color(tone), text: fits ? text : "" };
