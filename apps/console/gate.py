@@ -24,7 +24,7 @@ from apps.core.api import resources
 from apps.core.errors import Fault, InvalidInput
 from apps.core.times import INDIA
 from apps.market.services import FeedState, read_feed_status
-from apps.trading.services import open_profit
+from apps.trading.services import may_replay, open_profit
 
 HOME: Final = "/app"
 SIGN_IN: Final = "/app/sign-in"
@@ -102,6 +102,7 @@ def market_row(user: User) -> dict[str, Any]:
         "is_replay": status.state in (FeedState.REPLAYING, FeedState.REPLAY_PAUSED),
         "has_bar_today": len(set(days)) == 1 < len(days),
         "open_profit": open_profit(owner=user),
+        "may_replay": may_replay(user),
     }
 
 

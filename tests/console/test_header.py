@@ -10,8 +10,9 @@ from apps.accounts.models import LoginSession, User
 from apps.console.gate import market_row
 from apps.core.database import server_clock
 from apps.market.feeds import clock
+from apps.market.feeds.active_feed import FeedPlan, begin_feed, take_over
 from apps.market.feeds.status import FeedState, read_feed_status
-from apps.market.models import BufferedCandle, Replay
+from apps.market.models import BufferedCandle, FeedKind
 from tests import make
 from tests.console.conftest import Browse
 from tests.trading.algorithm_states import hold, start, stopped_algorithm
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 OPEN = datetime(2026, 11, 2, 5, 0, tzinfo=UTC)  # Monday, 10:30 in India
 SUNDAY = datetime(2026, 11, 1, 5, 0, tzinfo=UTC)
-MOST_STATEMENTS = 4
+MOST_STATEMENTS = 5
 
 
 def receive_bar(*, at: datetime, timeframe: str = "1m", length: int = 60) -> None:
@@ -61,9 +62,19 @@ def test_a_replay_is_marked_and_has_its_own_clock(browse: Browse, alice: User) -
     page = browse(alice).get("/app").content.decode()
     assert "Wed 08 Apr 2026, 10:31 IST" in page
     assert "Last bar 10:31" in page
-    assert "Replay running" in page
-    Replay.objects.update(moved_at=server_clock.now() - timedelta(minutes=5))
+    assert "Replay paused" in page
+    plan = FeedPlan(kind=FeedKind.REPLAY, symbols=["NSE:NIFTY"], timeframe="1m", by_worker=True)
+    begin_feed(plan, now=server_clock.now())
     assert read_feed_status(now=server_clock.now()).state == FeedState.REPLAY_PAUSED
+    take_over(now=server_clock.now())
+    assert read_feed_status(now=server_clock.now()).state == FeedState.REPLAYING
+
+
+def test_the_row_leads_those_who_may_to_the_replay(browse: Browse, alice: User, bob: User) -> None:
+    client = browse(alice)
+    assert b"Start a replay" not in client.get("/app").content
+    User.objects.filter(pk=alice.pk).update(is_staff=True)
+    assert b"Start a replay" in client.get("/app").content
 
 
 def test_the_row_asks_for_itself_until_the_session_ends(browse: Browse, alice: User) -> None:

@@ -150,8 +150,8 @@ def algorithm_action_page(
         case "start" | "resume":
             begin = trading.start if action == "start" else trading.resume
             warnings = " ".join(fault.message for fault in begin(**target, now=now).warnings)
-            message = f"It trades on paper. {warnings}"
-            return go_to(request, f"/app/algorithms/{algorithm_id}", message)
+            message = f"{'Started' if action == 'start' else 'Resumed'} on paper. {warnings}"
+            return go_to(request, f"/app/live/{algorithm_id}", message)
         case "pause":
             trading.pause(**target, now=now)
         case _:

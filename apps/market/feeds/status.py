@@ -7,12 +7,12 @@ from typing import Final
 
 from apps.core.times import moment
 from apps.engine.candles import TIMEFRAMES
-from apps.market.models import BufferedCandle, Replay
+from apps.market.feeds.active_feed import read_feed
+from apps.market.models import BufferedCandle, FeedKind, Replay
 from apps.market.rulebook.rule_sets import current_rule_set
 from apps.market.rulebook.sessions import is_open
 
-# A replay of minutes at the speed of the market moves once a minute.
-_REPLAY_PAUSE: Final = timedelta(seconds=90)
+# Longest time between two minutes of a feed.
 _FEED_PAUSE: Final = timedelta(minutes=3)
 
 
@@ -38,18 +38,19 @@ class FeedStatus:
 
 
 def read_feed_status(*, now: datetime) -> FeedStatus:
-    """Return the state of the feed, in at most three statements."""
-    replay = Replay.objects.first()
-    if replay is not None:
-        is_moving = now - replay.moved_at <= _REPLAY_PAUSE
-        state = FeedState.REPLAYING if is_moving else FeedState.REPLAY_PAUSED
-        return FeedStatus(state, moment(replay.moment), moment(replay.moment))
+    """Return the state of the feed, in at most four statements."""
+    feed, replay = read_feed(now), Replay.objects.first()
+    is_leased = feed is not None and feed.is_leased(now)
+    is_replaying = feed is not None and feed.kind == FeedKind.REPLAY
+    if replay is not None or is_replaying:
+        state = FeedState.REPLAYING if is_replaying and is_leased else FeedState.REPLAY_PAUSED
+        at = now if replay is None else moment(replay.moment)
+        return FeedStatus(state, at, None if replay is None else at)
     newest = BufferedCandle.objects.order_by("-received_at").first()
-    last_bar = None
-    if newest is not None:
-        length = TIMEFRAMES[newest.timeframe]
-        last_bar = moment(newest.time + length)
-        if now - newest.received_at <= max(_FEED_PAUSE, timedelta(seconds=2 * length)):
-            return FeedStatus(FeedState.LIVE, now, last_bar)
+    length = 0 if newest is None else TIMEFRAMES[newest.timeframe]
+    last_bar = None if newest is None else moment(newest.time + length)
+    pause = max(_FEED_PAUSE, timedelta(seconds=2 * length))
+    if is_leased or (newest is not None and now - newest.received_at <= pause):
+        return FeedStatus(FeedState.LIVE, now, last_bar)
     trades = is_open(current_rule_set(), "NSE", "shares_with_derivatives", now)
     return FeedStatus(FeedState.NO_FEED if trades else FeedState.MARKET_CLOSED, now, last_bar)
