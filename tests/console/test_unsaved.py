@@ -50,6 +50,8 @@ def test_typed_steps_are_shown_on_return_until_saved(
 ) -> None:
     Tab(browse(alice), algorithm).send("typing", "0.75")
     client = browse(alice)
+    page = client.get(address_of(algorithm).removesuffix("/steps")).content.decode()
+    assert f'<a href="{address_of(algorithm)}">Continue</a>' in page
     tab = Tab(client, algorithm)
     assert f'name="{FIELD}" value="0.75"' in tab.page
     assert "Unsaved changes of" in tab.page

@@ -96,6 +96,7 @@ def algorithm_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpR
         "review": ReviewSerializer.render(review),
         "summary": [steps[name] for name in READING_ORDER],
         "alerts": alert_rows(algorithm),
+        "unsaved": services.unsaved_steps(algorithm),
         "tab": "words",
     }
     return show(request, "algorithm", context)
