@@ -63,6 +63,17 @@ class DisabledReason(StrEnum):
     REFUSED = "refused"  # a chat answered 401, 403 or 404
 
 
+DISABLED_REASONS: Final[Mapping[DisabledReason, str]] = {
+    DisabledReason.OWNER: "You switched it off.",
+    DisabledReason.OPERATOR: "An operator switched it off.",
+    DisabledReason.GONE: "The receiver says that this address is gone (410).",
+    DisabledReason.FAILING: "Nothing could be sent for five days.",
+    DisabledReason.UNLINKED: "It has no chat yet.",
+    DisabledReason.REFUSED: "The chat refuses messages: its token or address is no longer valid,"
+    " or you blocked the bot.",
+}
+
+
 class EndpointTransition(StrEnum):
     ENABLE = "enable"
     DISABLE = "disable"

@@ -195,6 +195,7 @@ class DeliverySerializer(AnswerSerializer):
     """An event on its way to a webhook."""
 
     id = IdTextField()
+    webhookId = IdTextField(source="endpoint_id")
     eventId = IdTextField(help_text="The header webhook-id of each attempt.")
     type = ChoiceField(choices=_TYPES, source="event.type")
     sequence = IntegerField(source="event.sequence", help_text=SEQUENCE_HELP)

@@ -23,6 +23,8 @@ from apps.webhooks.events.outbox import EventPayload
 from apps.webhooks.events.retention import purge
 from apps.webhooks.guide.contents import guide_contents
 from apps.webhooks.lifecycle import (
+    DISABLED_REASONS,
+    LINK_PROBLEMS,
     DeliveryQueue,
     DeliveryStatus,
     DeliveryTransition,
@@ -31,6 +33,7 @@ from apps.webhooks.lifecycle import (
     EndpointKind,
     EndpointStatus,
     EndpointTransition,
+    LinkProblem,
 )
 from apps.webhooks.models import (
     Attempt,
@@ -62,6 +65,7 @@ __all__ = [
     "disable_for_operator",
     "enable_for_operator",
     "endpoints_of",
+    "explain_state",
     "guide_contents",
     "latest_deliveries",
     "link",
@@ -126,6 +130,15 @@ def endpoints_of(owner: User) -> EndpointQuerySet:
 def read(*, owner: User, endpoint_id: str) -> Endpoint:
     """Return an endpoint of the owner. Raises NotFound."""
     return Endpoint.objects.owned_by(owner).fetch(endpoint_id)
+
+
+def explain_state(endpoint: Endpoint) -> str:
+    """Return why an endpoint is off, or why its chat is not linked; empty if it is on."""
+    link = endpoint.pending_link
+    if link is not None and link.problem:
+        return LINK_PROBLEMS[LinkProblem(link.problem)]
+    reason = endpoint.disabled_reason
+    return DISABLED_REASONS[DisabledReason(reason)] if reason else ""
 
 
 @transaction.atomic

@@ -177,6 +177,7 @@ def test_a_delivery_shows_each_attempt(api: Api, alice: User) -> None:
     emit(alice)
     attempt(503)
     (shown,) = api(alice).get(f"{PATH}/{endpoint.pk}/deliveries").json()["data"]
+    assert shown.pop("webhookId") == endpoint.pk
     delivery = Delivery.objects.get()
     assert shown == {
         "id": delivery.pk,

@@ -609,9 +609,13 @@ class CandleUpload(Record):
 @dataclass(frozen=True, kw_only=True)
 class Webhook(Record):
     id: str
+    kind: str
     url: str
     events: tuple[str, ...]
     description: str
+    quiet_hours: Json | None
+    digest: str
+    link: Json | None
     status: str
     disabled_reason: str | None
     failing_since: dt.datetime | None
@@ -620,12 +624,13 @@ class Webhook(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class WebhookWithSecret(Webhook):
-    secret: str = field(repr=False)
+    secret: str | None = field(repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Delivery(Record):
     id: str
+    webhook_id: str
     event_id: str
     type: str
     sequence: int

@@ -17,13 +17,13 @@ from apps.accounts.serializers import (
     TwoFactorSerializer,
 )
 from apps.backtests.analysis import format_number, humanize
+from apps.console.account.webhooks import shown_endpoint
 from apps.console.gate import console_page, go_to, login_session, sent, show
 from apps.core import database, limits
 from apps.core.errors import NotFound
 from apps.core.limits import Resource
 from apps.webhooks import services as webhooks
 from apps.webhooks.events import notices_of
-from apps.webhooks.serializers import NoticesSerializer, WebhookSerializer
 
 _SETTINGS: Final = "/app/settings"
 _IN_BYTES: Final = (Resource.BACKTEST_BYTES,)
@@ -50,8 +50,8 @@ def settings_page(request: HttpRequest, user: User) -> HttpResponse:
         "profile": ProfileSerializer.render(user),
         "sessions": [SessionSerializer.render(row) for row in sessions],
         "keys": [KeySerializer.render(key) for key in services.keys_of(user)],
-        "webhooks": [WebhookSerializer.render(row) for row in webhooks.endpoints_of(user)],
-        "notices": NoticesSerializer.render(notices_of(user)),
+        "channels": [shown_endpoint(endpoint) for endpoint in webhooks.endpoints_of(user)],
+        "mailed": len(notices_of(user).events),
         "factor": TwoFactorSerializer.render(services.two_factor_state_of(user)),
         "limits": _limits(user),
         "can_send_mails": services.can_send_mails(),

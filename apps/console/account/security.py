@@ -44,6 +44,8 @@ from apps.core.times import indian_time
 _ADMIN: Final = "/admin/"
 _SETTINGS: Final = "/app/settings"
 _TWO_FACTOR: Final = "/app/settings/two-factor"
+# Fields that no page repeats, and no text of an error.
+_SECRETS: Final = ("password", "newPassword", "code", "token", "secretUrl")
 _Answer = TypeVar("_Answer", bound=HttpResponseBase)
 
 
@@ -80,7 +82,10 @@ def form_page(
 
     On POST call `act`, or show the problems beside their fields.
     """
-    shown = {**context, "typed": request.POST, "has_factor": services.has_two_factor(user)}
+    typed = request.POST.copy()
+    for name in _SECRETS:
+        typed.pop(name, None)
+    shown = {**context, "typed": typed, "has_factor": services.has_two_factor(user)}
     if request.method != "POST":
         return show(request, template, shown)
     try:

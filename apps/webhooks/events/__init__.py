@@ -22,9 +22,11 @@ from apps.webhooks.events.outbox import (
     write_event,
     write_events,
 )
+from apps.webhooks.events.texts import EVENT_MEANINGS
 
 __all__ = [
     "EVENTS_CHANNEL",
+    "EVENT_MEANINGS",
     "EventPayload",
     "EventType",
     "events_after",

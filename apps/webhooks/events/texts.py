@@ -166,6 +166,23 @@ def _test(data: Data) -> list[str]:
     return ["A test: notices arrive here."]
 
 
+# What each type tells, as a choice of notices.
+EVENT_MEANINGS: Final[Mapping[EventType, str]] = {
+    EventType.TRADE_EXECUTED: "Each fill, with its profit and the day's.",
+    EventType.DAY_SUMMARY: "After the close: trades, profit, charges, open positions.",
+    EventType.ALGORITHM_ERROR: "An algorithm stopped by itself, and what to do.",
+    EventType.FEED_STALE: "No prices for some minutes of a session.",
+    EventType.DAILY_LOSS_LIMIT_REACHED: "An algorithm lost its most for a day, and is out.",
+    EventType.DAILY_PROFIT_LIMIT_REACHED: "An algorithm earned its most for a day, and is out.",
+    EventType.PERFORMANCE_ALERT: "A metric reached one of your alerts.",
+    EventType.DRIFT_FOUND: "Paper trading differs from its backtest.",
+    EventType.ALGORITHM_STARTED: "An algorithm started or resumed.",
+    EventType.ALGORITHM_PAUSED: "An algorithm paused.",
+    EventType.ALGORITHM_STOPPED: "An algorithm stopped.",
+    EventType.BACKTEST_COMPLETED: "A backtest is ready.",
+    EventType.BACKTEST_FAILED: "A backtest failed.",
+}
+
 _TEXTS: Final[Mapping[EventType, Callable[[Data], list[str]]]] = {
     EventType.ALGORITHM_STARTED: _started,
     EventType.ALGORITHM_STOPPED: _ended("stopped"),
