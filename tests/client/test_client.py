@@ -329,6 +329,7 @@ def test_an_operator_checks_and_loads_a_file(client: Client, alice: User, tmp_pa
 
 def test_webhooks_are_registered_and_tested(client: Client) -> None:
     made = client.webhooks.create("https://hooks.example.com/x", ["trade.executed"])
+    assert made.secret is not None
     assert made.secret not in repr(made)
     assert [webhook.id for webhook in client.webhooks.list()] == [made.id]
     assert client.webhooks.test(made).type == "webhook.test"
