@@ -12,7 +12,7 @@ from apps.console.lists import listing
 from apps.core import database
 from apps.core.errors import Fault, InvalidInput, NotFound
 from apps.webhooks import services
-from apps.webhooks.events import EVENT_MEANINGS, notices_of, update_notices
+from apps.webhooks.events import EVENT_LABELS, EventType, notices_of, update_notices
 from apps.webhooks.models import Endpoint
 from apps.webhooks.serializers import (
     DeliverySerializer,
@@ -23,9 +23,12 @@ from apps.webhooks.serializers import (
     WebhookSerializer,
 )
 
-_EVENTS: Final = [event.value for event in EVENT_MEANINGS]
-# What a trader wants to know at once: the first of the list.
-_PROPOSED: Final = _EVENTS[:5]
+# What a trader wants to know at once: the first choices.
+_PROPOSED: Final = list(EVENT_LABELS)[:5]
+_NAMES: Final = {
+    **{event: label.name for event, label in EVENT_LABELS.items()},
+    EventType.WEBHOOK_TEST: "Test",
+}
 _NOTICES: Final = "/app/settings/notices"
 _SIGNS: Final = "Your server checks with it that a message is ours."
 # The field of the form for mails; the other fields are the ids of endpoints.
@@ -61,8 +64,8 @@ def notices_page(request: HttpRequest, user: User) -> HttpResponse:
     context = {
         "rows": [
             {
-                "event": event.value,
-                "meaning": meaning,
+                "event": event,
+                "label": label,
                 "choices": [
                     {
                         "channel": channel["id"],
@@ -72,10 +75,11 @@ def notices_page(request: HttpRequest, user: User) -> HttpResponse:
                     for channel in channels
                 ],
             }
-            for event, meaning in EVENT_MEANINGS.items()
+            for event, label in EVENT_LABELS.items()
         ],
         "channels": channels[1:],
-        "names": {channel["id"]: channel["name"] for channel in channels},
+        "channel_names": {channel["id"]: channel["name"] for channel in channels},
+        "event_names": _NAMES,
         "address": mail["address"],
         "is_verified": user.email_verified,
         "deliveries": listing(request, services.latest_deliveries(owner=user), DeliverySerializer),
@@ -116,7 +120,7 @@ def new_webhook_page(request: HttpRequest, user: User) -> HttpResponse:
         return show_secret(request, f"Secret of {endpoint.url}", _SIGNS, secret)
 
     chosen = request.POST.getlist("events") if request.method == "POST" else _PROPOSED
-    context = {"kind": kind, "events": _EVENTS, "chosen": chosen}
+    context = {"kind": kind, "labels": EVENT_LABELS, "chosen": chosen}
     return form_page(request, user, "new_webhook", context, act=act)
 
 
@@ -139,7 +143,8 @@ def webhook_page(request: HttpRequest, user: User, webhook_id: str) -> HttpRespo
         "reason": services.explain_state(endpoint),
         "has_expired": endpoint.pending_link is not None
         and endpoint.pending_link.expires_at <= database.now(),
-        "events": _EVENTS,
+        "labels": EVENT_LABELS,
+        "event_names": _NAMES,
         "chosen": request.POST.getlist("events") or webhook["events"],
         "deliveries": listing(request, rows, DeliverySerializer),
     }

@@ -22,11 +22,11 @@ from apps.webhooks.events.outbox import (
     write_event,
     write_events,
 )
-from apps.webhooks.events.texts import EVENT_MEANINGS
+from apps.webhooks.events.texts import EVENT_LABELS
 
 __all__ = [
     "EVENTS_CHANNEL",
-    "EVENT_MEANINGS",
+    "EVENT_LABELS",
     "EventPayload",
     "EventType",
     "events_after",

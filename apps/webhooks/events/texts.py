@@ -5,7 +5,7 @@ The first line says what happened, with the money; more lines give details.
 
 from collections.abc import Callable, Mapping
 from datetime import date, datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from apps.core.times import INDIA
 from apps.engine.results import format_number, format_rupees
@@ -166,21 +166,34 @@ def _test(data: Data) -> list[str]:
     return ["A test: notices arrive here."]
 
 
-# What each type tells, as a choice of notices.
-EVENT_MEANINGS: Final[Mapping[EventType, str]] = {
-    EventType.TRADE_EXECUTED: "Each fill, with its profit and the day's.",
-    EventType.DAY_SUMMARY: "After the close: trades, profit, charges, open positions.",
-    EventType.ALGORITHM_ERROR: "An algorithm stopped by itself, and what to do.",
-    EventType.FEED_STALE: "No prices for some minutes of a session.",
-    EventType.DAILY_LOSS_LIMIT_REACHED: "An algorithm lost its most for a day, and is out.",
-    EventType.DAILY_PROFIT_LIMIT_REACHED: "An algorithm earned its most for a day, and is out.",
-    EventType.PERFORMANCE_ALERT: "A metric reached one of your alerts.",
-    EventType.DRIFT_FOUND: "Paper trading differs from its backtest.",
-    EventType.ALGORITHM_STARTED: "An algorithm started or resumed.",
-    EventType.ALGORITHM_PAUSED: "An algorithm paused.",
-    EventType.ALGORITHM_STOPPED: "An algorithm stopped.",
-    EventType.BACKTEST_COMPLETED: "A backtest is ready.",
-    EventType.BACKTEST_FAILED: "A backtest failed.",
+class EventLabel(NamedTuple):
+    """A type of events as a choice of notices: its name, and what it tells."""
+
+    name: str
+    meaning: str
+
+
+# The choices, those that most traders want first. A test is sent when it is asked for.
+EVENT_LABELS: Final[Mapping[str, EventLabel]] = {
+    EventType.TRADE_EXECUTED: EventLabel("Trades", "Each fill, with its profit and the day's."),
+    EventType.DAY_SUMMARY: EventLabel(
+        "Day summary", "After the close: trades, profit, charges, open positions."
+    ),
+    EventType.ALGORITHM_ERROR: EventLabel("Errors", "An algorithm stopped, and what to do."),
+    EventType.FEED_STALE: EventLabel("No prices", "No bar came for some minutes of a session."),
+    EventType.DAILY_LOSS_LIMIT_REACHED: EventLabel(
+        "Daily loss limit", "An algorithm reached it. Its positions are closed."
+    ),
+    EventType.DAILY_PROFIT_LIMIT_REACHED: EventLabel(
+        "Daily profit limit", "An algorithm reached it. Its positions are closed."
+    ),
+    EventType.PERFORMANCE_ALERT: EventLabel("Your alerts", "A metric reached your threshold."),
+    EventType.DRIFT_FOUND: EventLabel("Drift", "Paper trading differs from its backtest."),
+    EventType.ALGORITHM_STARTED: EventLabel("Starts", "An algorithm started or resumed."),
+    EventType.ALGORITHM_PAUSED: EventLabel("Pauses", "An algorithm paused."),
+    EventType.ALGORITHM_STOPPED: EventLabel("Stops", "An algorithm stopped."),
+    EventType.BACKTEST_COMPLETED: EventLabel("Backtest ready", "Its result can be read."),
+    EventType.BACKTEST_FAILED: EventLabel("Backtest failed", "It has no result."),
 }
 
 _TEXTS: Final[Mapping[EventType, Callable[[Data], list[str]]]] = {
