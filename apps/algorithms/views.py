@@ -106,8 +106,8 @@ class AlgorithmViewSet(OwnedViewSet):
     def create(self, request: Request) -> Response:
         """Create an algorithm.
 
-        A complete algorithm is `stopped`, ready to run; otherwise it is a `draft`, for which {} is
-        enough.
+        It is `stopped`, ready to run, once its steps are complete, and a `draft` before. `{}` makes
+        an empty draft.
         """
         algorithm = services.create(
             owner=self.owner, changes=AlgorithmBodySerializer.read(request.data), now=self.now

@@ -90,7 +90,7 @@ def test_the_sets_and_the_time_are_shown_as_parameters_are_picked(
     WorkSpeed.objects.create(kind=BacktestKind.OPTIMIZATION, seconds=7200, units=7 * 500)
     form = choose(client, address, BacktestKind.OPTIMIZATION)
     typed = client.post(address, {**form, "change": "typing"}, headers=PART)
-    assert b"7 sets are tried. Takes about 4 hours." in typed.content
+    assert b"7 sets. Takes about 4 hours." in typed.content
     assert b"<html" not in typed.content
     added = {**form, "change": "add:optimizationConfig.parameters"}
     form |= shown(client.post(address, added, headers=PART).context["form"])
@@ -102,10 +102,10 @@ def test_the_sets_and_the_time_are_shown_as_parameters_are_picked(
     assert float(form[f"{second}.from"]) > 0
     form |= {f"{second}.from": "0.5", f"{second}.to": "2", f"{second}.step": "0.5"}
     typed = client.post(address, {**form, "change": "typing"}, headers=PART)
-    assert b"28 sets are tried." in typed.content
+    assert b"28 sets." in typed.content
     removed = {**form, "change": "remove:optimizationConfig.parameters[0]"}
     answer = client.post(address, removed, headers=PART)
-    assert b"4 sets are tried." in answer.content
+    assert b"4 sets." in answer.content
     assert not Backtest.objects.exists()
 
 
@@ -115,14 +115,14 @@ def test_the_sets_and_the_time_are_shown_as_parameters_are_picked(
         (
             "optimization",
             {"optimizationConfig.method": "random", "optimizationConfig.maxRuns": "3"},
-            "3 of 7 sets are tried.",
+            "3 of 7 sets.",
         ),
         (
             "walk_forward",
             {"walkForwardConfig.windows": "3"},
-            "7 sets are tried in each of 3 windows.",
+            "7 sets in each of 3 windows.",
         ),
-        ("monte_carlo", {"monteCarloConfig.runs": "1500"}, "The trades are drawn 1,500 times."),
+        ("monte_carlo", {"monteCarloConfig.runs": "1500"}, "1,500 random paths."),
     ],
 )
 def test_the_size_of_a_study_is_shown(

@@ -162,15 +162,15 @@ def _estimate(backtest: Backtest) -> str:
 def _size_of(config: StudyConfig, steps: Mapping[str, Any]) -> str:
     match config:
         case MonteCarloConfig():
-            return f"The trades are drawn {config.runs:,} times."
+            return f"{config.runs:,} random paths."
         case WalkForwardConfig():
             sets = config.grid(steps).size
-            return f"{sets:,} sets are tried in each of {config.windows} windows."
+            return f"{sets:,} sets in each of {config.windows} windows."
         case OptimizationConfig():
             sets = config.grid(steps).size
             if config.method == "random" and config.maxRuns < sets:
-                return f"{config.maxRuns:,} of {sets:,} sets are tried."
-            return f"{sets:,} sets are tried."
+                return f"{config.maxRuns:,} of {sets:,} sets."
+            return f"{sets:,} sets."
     raise TypeError(f"{config!r} configures no study.")
 
 

@@ -15,15 +15,29 @@ document.addEventListener("htmx:afterSwap", (event) => {
   if (event.target.id === "notices") event.target.scrollIntoView({ block: "nearest" });
 });
 
+// The header's row asks again by itself: it does not announce that it cannot.
+const isOffline = ({ elt }) => {
+  if (elt.id !== "market") return false;
+  const feed = elt.querySelector(".feed");
+  if (feed) [feed.className, feed.textContent] = ["feed", "Offline"];
+  return true;
+};
+
 // What is refused before it comes to a page is answered as the API answers.
 document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+  if (detail.xhr.status >= 400 && isOffline(detail)) {
+    detail.shouldSwap = false;
+    return;
+  }
   if (!detail.xhr.getResponseHeader("Content-Type")?.startsWith("application/json")) return;
   detail.shouldSwap = false;
   showNotice(JSON.parse(detail.xhr.responseText).error.message);
 });
 
 // A browser that cannot reach the service says so.
-document.addEventListener("htmx:sendError", () => showNotice("The service is not reachable."));
+document.addEventListener("htmx:sendError", ({ detail }) => {
+  if (!isOffline(detail)) showNotice("The service is not reachable.");
+});
 
 // A file that the service would not take is not sent.
 document.addEventListener("change", ({ target }) => {

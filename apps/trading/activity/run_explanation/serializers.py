@@ -39,15 +39,15 @@ from apps.trading.activity.serializers import (
 # The messages for outcomes that only trading has; a signal may record further reasons.
 _MESSAGES: Final = {
     **OUTCOME_MESSAGES,
-    WAITING: "The order for it waits for the next candle.",
-    NOT_RECORDED: "The run recorded no signal here: the candles may have been other ones then.",
-    "stopped": "The run had been stopped.",
-    "error": "The run was in error.",
+    WAITING: "Its order waits for the next candle.",
+    NOT_RECORDED: "No signal was recorded here: the candles may have changed since.",
+    "stopped": "The algorithm was stopped.",
+    "error": "The algorithm was in error.",
     "kill_switch": "A kill switch was on.",
     "paused": "The algorithm was paused.",
     "stale_data": "Too many candles were missing before it.",
-    "cancelled": "The order for it was cancelled.",
-    "price_band": "The price of the order for it was too far from the last one.",
+    "cancelled": "Its order was cancelled.",
+    "price_band": "The order's price was too far from the last price.",
 }
 
 
