@@ -201,7 +201,7 @@ def test_the_places_of_a_ranking_are_explained(api: Api, alice: User) -> None:
     assert ranked["rank"] > 1
     closed = ask(client, backtest, left["symbol"], left["exitTime"]).json()["positions"]
     (position,) = (row for row in closed if row["trade"] == left)
-    assert position["message"].startswith("The conditions of exits were true at the last candle")
+    assert position["message"].startswith("Exit conditions were met at the previous candle")
 
 
 def _seconds(text: str) -> int:
