@@ -50,9 +50,20 @@ def _show_replay(
         context["progress"] = min(passed * 100 // (feed.until - feed.start), 100)
         context["until"] = moment(feed.until)
     if is_part(request):
-        return show(request, "parts/replay_state", context)
+        response = show(request, "parts/replay_state", context)
+        if feed is None:
+            response["HX-Refresh"] = "true"
+        return response
     if feed is None:
-        context |= {"typed": request.POST, "problems": problems or {}, **_proposal()}
+        proposal = _proposal()
+        stored = proposal.get("stored")
+        is_over = stored and replayed is not None and stored.last.timestamp() < replayed
+        context |= {
+            "is_over": is_over,
+            "typed": request.POST,
+            "problems": problems or {},
+            **proposal,
+        }
     return show(request, "replay", context, status=status)
 
 

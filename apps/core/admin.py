@@ -1,10 +1,14 @@
 """Admin pages that belong to no single app: the audit record, the jobs, the quiet start."""
 
+import json
 from datetime import datetime
+from typing import Final
 
 from django.contrib import admin
-from django.db.models import QuerySet
+from django.contrib.auth import get_user_model
+from django.db.models import OuterRef, QuerySet, Subquery
 from django.http import HttpRequest
+from django.utils.text import Truncator
 from procrastinate.contrib.django.admin import ProcrastinateJobAdmin
 from procrastinate.contrib.django.models import ProcrastinateJob
 
@@ -13,6 +17,9 @@ from apps.core.audit import Action
 from apps.core.jobs import quiet_start
 from apps.core.models import AuditRecord, QuietStart
 from apps.core.operator_pages import OperatorAdmin, operator_action
+
+# Characters of the details of an audit record in the list.
+_MOST_DETAILS: Final = 60
 
 admin.site.unregister(ProcrastinateJob)
 
@@ -37,12 +44,21 @@ class ActionFilter(admin.SimpleListFilter):
 @admin.register(AuditRecord)
 class AuditRecordAdmin(OperatorAdmin):
     searched = {"actor": "a user", "object_id": "the changed object", "request_id": "a request"}
-    list_display = ("at", "action", "performed_by", "performed_on", "address", "details")
+    list_display = ("at", "action", "performed_by", "performed_on", "address", "short_details")
     list_filter = (ActionFilter,)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[AuditRecord]:
+        users = get_user_model().objects.filter(pk=OuterRef("actor"))
+        return super().get_queryset(request).annotate(actor_email=Subquery(users.values("email")))
 
     @admin.display(description="by")
     def performed_by(self, record: AuditRecord) -> str:
-        return f"{record.actor_kind} {record.actor}"
+        name = getattr(record, "actor_email", None) or record.actor
+        return f"{record.actor_kind} {name}".strip()
+
+    @admin.display(description="details")
+    def short_details(self, record: AuditRecord) -> str:
+        return Truncator(json.dumps(record.details, default=str)).chars(_MOST_DETAILS)
 
     @admin.display(description="done to")
     def performed_on(self, record: AuditRecord) -> str:

@@ -41,7 +41,7 @@ def test_the_first_page_shows_the_state_of_the_service(
         "no bars for an hour",
         "Start a live feed or a replay",
         "A live feed of NSE:SBIN since",
-        "On since 2026-11-02 09:30:00 IST: an outage",
+        "On for everybody since 2026-11-02 09:30:00 IST: an outage",
     ):
         assert text in page, text
 
