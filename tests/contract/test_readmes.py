@@ -196,6 +196,33 @@ def test_every_shell_block_runs_against_a_whole_service(tmp_path: Path) -> None:
     assert_shown(result.stdout)
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@needs_curl
+def test_the_paper_example_ends_with_trades_and_a_stopped_algorithm(tmp_path: Path) -> None:
+    lay_out(tmp_path)
+    for name in (".venv", "manage.py"):
+        (tmp_path / name).symlink_to(PROJECT / name)
+    text = shell(PAGES["README.md"]).replace("localhost:8000", "$ADDRESS")
+    read = 'curl -s $ADDRESS/api/trading/algorithms/$ALGORITHM -H "Authorization: Bearer $TOKEN"'
+    trades = read.replace("$ALGORITHM -H", "$ALGORITHM/trades -H")
+    lines = [PREAMBLE, text, "echo", trades, "echo", read]
+    with service(options=["--sample"], WEB_WORKERS="1", BACKTEST_WORKERS="1") as running:
+        result = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", "\n".join(lines)],
+            cwd=tmp_path,
+            env=running.environment() | {"ADDRESS": f"127.0.0.1:{running.port}"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert result.returncode == 0, result.stderr[-2000:] + result.stdout[-2000:]
+        running.manage("status")  # it fails if an algorithm is in error
+    *_, traded, algorithm = result.stdout.splitlines()
+    assert json.loads(traded)["pagination"]["total"] > 0
+    assert json.loads(algorithm)["status"] == "stopped"
+
+
 @pytest.mark.parametrize("block", blocks_in("sh"), ids=str)
 def test_the_shell_and_the_commands_take_every_block(block: Block) -> None:
     subprocess.run(["bash", "-n", "-c", block.text], check=True)
