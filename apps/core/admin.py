@@ -49,7 +49,8 @@ class AuditRecordAdmin(OperatorAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[AuditRecord]:
         users = get_user_model().objects.filter(pk=OuterRef("actor"))
-        return super().get_queryset(request).annotate(actor_email=Subquery(users.values("email")))
+        rows: QuerySet[AuditRecord] = super().get_queryset(request)
+        return rows.annotate(actor_email=Subquery(users.values("email")))
 
     @admin.display(description="by")
     def performed_by(self, record: AuditRecord) -> str:

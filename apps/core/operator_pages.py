@@ -153,6 +153,9 @@ class OperatorAdmin(AuditedAdmin):
     address finds it too.
     """
 
+    class Media:
+        css: ClassVar = {"all": ["operators/lists.css"]}
+
     searched: ClassVar[Mapping[str, str]] = {}
     user_field: ClassVar[str] = ""
     ordering = ("-pk",)

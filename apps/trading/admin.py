@@ -118,7 +118,6 @@ class RunAdmin(OperatorAdmin):
     list_display = (
         "algorithm__name",
         "account__owner",
-        "mode",
         "capital",
         "started_at",
         "ended_at",
