@@ -200,7 +200,7 @@ def test_the_end_pauses_active_algorithms_with_an_event(olga: User, bob: User) -
     active.refresh_from_db()
     assert active.status == "paused"
     assert active.status_changes.latest("id").reason == "the replay has ended"
-    assert Event.objects.filter(owner=bob).latest("id").type == "algorithm.paused"
+    assert Event.objects.filter(owner=bob).latest("sequence").type == "algorithm.paused"
     assert clock.replayed_until() is None
 
 
