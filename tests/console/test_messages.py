@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from apps.console.editing.messages import plain_message, plain_path
+from apps.console.editing.messages import plain_message, plain_path, plain_refusal
+from apps.core.errors import Fault, InvalidInput
 from tests.engine.worked_examples import examples
 
 WIRE_NAMES = re.compile(r"\b[a-z]+[A-Z]|_|\w\.\w|\[|CALC|node|JSON|null")
@@ -61,3 +62,9 @@ def test_no_message_has_names_of_the_wire() -> None:
 def test_a_field_is_named_with_its_groups() -> None:
     path = "entryConditions.conditions[0].indicator1.fastPeriod"
     assert plain_path(path) == "Entry conditions, Condition 1, Indicator 1, Fast period"
+
+
+def test_a_refused_save_names_the_first_field() -> None:
+    refusal = InvalidInput(Fault("exitConditions.steps[0].close", "must be at most 99."))
+    assert plain_refusal(refusal) == "Exit conditions, Step 1, Close: Must be at most 99."
+    assert plain_refusal(InvalidInput(Fault("", "Save again."))) == "Save again."

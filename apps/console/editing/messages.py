@@ -8,6 +8,7 @@ import re
 from typing import Final
 
 from apps.backtests.analysis import humanize
+from apps.core.errors import InvalidInput
 
 # A part of the API's message, and its replacement.
 _PLAINER: Final = tuple(
@@ -88,3 +89,10 @@ def plain_path(path: str) -> str:
         f"{humanize(name).removesuffix('s')} {int(index[:-1]) + 1}" if index else humanize(name)
         for name, _, index in (part.partition("[") for part in path.split("."))
     )
+
+
+def plain_refusal(refusal: InvalidInput) -> str:
+    """Return the first error of a refused save, with its field."""
+    fault = refusal.faults[0]
+    message = plain_message(fault.message)
+    return f"{plain_path(fault.field)}: {message}" if fault.field else message

@@ -12,6 +12,7 @@ from apps.algorithms import services
 from apps.algorithms.models import Algorithm
 from apps.algorithms.serializers import AlgorithmBodySerializer, AlgorithmSerializer, step_refs
 from apps.algorithms.services import STEPS, Configuration
+from apps.console.editing.messages import plain_refusal
 from apps.console.editing.symbols import replace_symbol
 from apps.console.editing.unsaved import UnsavedState, keep_unsaved, open_unsaved
 from apps.console.gate import by_field, console_page, count_as, go_to, is_part, show
@@ -53,7 +54,7 @@ def steps_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpRespo
                 return go_to(request, _address(algorithm), "Saved.")
             except InvalidInput as refusal:
                 context["unsaved"] = replace(context["unsaved"], version=algorithm.version)
-                context["refused"], status = str(refusal), 400
+                context["refused"], status = plain_refusal(refusal), 400
     else:
         steps, context["unsaved"] = open_unsaved(algorithm)
     review = services.review(algorithm=_with_steps(algorithm, steps), now=database.now())
