@@ -13,7 +13,7 @@ test: tools
 	.venv/bin/python -m pytest -q -n auto --dist worksteal
 
 demo: install
-	.venv/bin/python manage.py demo
+	.venv/bin/python -m pip install --quiet --disable-pip-version-check ./apps/client && .venv/bin/python manage.py demo
 
 bench: tools
 	.venv/bin/python -m pytest tests/benchmarks -m bench -s --table tests/benchmarks/README.md

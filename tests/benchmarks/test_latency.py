@@ -16,8 +16,8 @@ import pytest
 
 from apps.engine.candles import Candles
 from apps.market.rulebook.sessions import sessions_of
-from apps.ops.demo.client import Client
 from apps.ops.demo.walkthrough import DEMO_ALGORITHM
+from tests.benchmarks.json_client import JsonClient
 from tests.benchmarks.random_candles import session_bars
 from tests.benchmarks.side_by_side import MEASURED, Row
 from tests.faults.service import Service, service
@@ -85,8 +85,8 @@ def running(tmp_path: Path) -> Iterator[Service]:
         yield started
 
 
-def signed_up(port: int, email: str = "trader@example.com") -> Client:
-    client = Client(f"http://127.0.0.1:{port}", lambda line: None)
+def signed_up(port: int, email: str = "trader@example.com") -> JsonClient:
+    client = JsonClient(f"http://127.0.0.1:{port}")
     body = {"email": email, "password": "a long password", "name": "A Trader"}
     client.token = client.call("POST", "/api/auth/signup", body, expect=201)["accessToken"]
     return client

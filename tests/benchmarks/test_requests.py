@@ -19,8 +19,8 @@ import psycopg
 import pytest
 
 from apps.ops.database.local_postgres import socket_folder
-from apps.ops.demo.client import Client
 from apps.ops.demo.walkthrough import DEMO_ALGORITHM
+from tests.benchmarks.json_client import JsonClient
 from tests.benchmarks.load import CONNECTIONS, ask
 from tests.benchmarks.load import request as request_of
 from tests.benchmarks.peers.environments import PeersMissing
@@ -101,7 +101,7 @@ def sides(request: pytest.FixtureRequest) -> Iterator[Sides]:
 
 def _filled(started: Service) -> tuple[str, str]:
     """Make algorithms of two users; return a token of the first, and one of their algorithms."""
-    client = Client(f"http://127.0.0.1:{started.port}", lambda line: None)
+    client = JsonClient(f"http://127.0.0.1:{started.port}")
     for name, count in (("other", ALGORITHMS_OF_OTHER), ("trader", ALGORITHMS_OF_TRADER)):
         body = {"email": f"{name}@example.com", "password": "a long password", "name": name}
         client.token = ""
@@ -155,7 +155,7 @@ def compare(
     django_side, fastapi_side = sides.django_side, sides.fastapi_side
     if peer_path is None:
         django_client, fastapi_client = (
-            Client(f"http://127.0.0.1:{side.port}", lambda line: None, token=sides.token)
+            JsonClient(f"http://127.0.0.1:{side.port}", token=sides.token)
             for side in (django_side, fastapi_side)
         )
         assert django_client.call(method, path) == fastapi_client.call(method, path)
@@ -204,7 +204,7 @@ def test_logins(sides: Sides) -> None:
     """
     if sides.are_counted:
         pytest.skip("one measurement of logins is enough")
-    client = Client(f"http://127.0.0.1:{sides.django_side.port}", lambda line: None)
+    client = JsonClient(f"http://127.0.0.1:{sides.django_side.port}")
     login = {"email": "trader@example.com", "password": "a long password"}
     before = _processor(sides.django_side.web)
     for _ in range(LOGINS):

@@ -16,7 +16,6 @@ import pytest
 from apps.ops.database import local_postgres
 from apps.ops.database.local_postgres import DATABASE
 from apps.ops.demo import walkthrough
-from apps.ops.demo.client import Client
 from apps.ops.demo.webhook_receiver import receiving
 from tests.faults.service import COMPILED, Caller, Service, fresh_folder, service
 from tests.processes import PROJECT, until
@@ -140,8 +139,10 @@ def test_this_version_takes_over_from_the_release_before(old: Service) -> None:
             past = ("--symbols", symbol, "--timeframe", timeframe, "--from", str(first))
             manage(new, "feed", *past, "--speed", "max")
 
-        client = Client(f"http://127.0.0.1:{new.port}", print)
+        address = f"http://127.0.0.1:{new.port}"
         with receiving() as receiver:
-            walkthrough.run_demo(client, password="a long password", feed=feed, receiver=receiver)
+            walkthrough.run_demo(
+                address, print, password="a long password", feed=feed, receiver=receiver
+            )
     finally:
         new.stop()

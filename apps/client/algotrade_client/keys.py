@@ -4,7 +4,7 @@ import json
 import os
 import stat
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -48,14 +48,13 @@ def _new_key(
     key_name: str = "algotrade client",
     **options: Any,
 ) -> CreatedKey:
-    entry = Transport(url, **options)
-    session = Transport(url, entry.call("POST", path, body)["accessToken"], **options)
-    wanted = {"name": key_name, "scopes": [*scopes]}
-    key = CreatedKey.read(session.call("POST", "/api/auth/keys", wanted))
-    session.call("POST", "/api/auth/logout")
-    for transport in (entry, session):
-        transport.close()
-    return key
+    with closing(Transport(url, **options)) as entry:
+        token = entry.call("POST", path, body)["accessToken"]
+    with closing(Transport(url, token, **options)) as session:
+        wanted = {"name": key_name, "scopes": [*scopes]}
+        key = CreatedKey.read(session.call("POST", "/api/auth/keys", wanted))
+        session.call("POST", "/api/auth/logout")
+        return key
 
 
 def login_file() -> Path:

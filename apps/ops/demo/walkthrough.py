@@ -1,14 +1,18 @@
-"""The main journey of a client over HTTP: from signing up to signing out."""
+"""The main journey of a client: from signing up to signals on paper."""
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import date, timedelta
+from itertools import islice
 from typing import Any, Final
 
-from apps.ops.demo.client import Client, DemoFailed
+from apps.client.algotrade_client import AlgotradeError, Client, sign_up
+from apps.client.algotrade_client.errors import ValidationError
+from apps.client.algotrade_client.records import Algorithm, Backtest, ExecutedTrade, Trade
 from apps.ops.demo.webhook_receiver import WebhookReceiver
 
-DEMO_ALGORITHM: Final[Mapping[str, object]] = {
+DEMO_ALGORITHM: Final[Mapping[str, Any]] = {
     "name": "Crossing averages",
     "basicInfo": {"strategyType": "momentum", "timeframe": "5m", "symbols": ["NSE:RELIANCE"]},
     "positionSizing": {"method": "risk_based", "riskPercentage": 0.2},
@@ -42,154 +46,148 @@ DAYS_ON_PAPER: Final = 5
 SECONDS_TO_CATCH_UP: Final = 120.0
 SECONDS_WITHOUT_SIGNALS: Final = 3.0
 
+SHOWN_METRICS: Final = (
+    *("totalTrades", "winRate", "netProfit", "roi", "charges", "profitFactor", "maxDrawdown"),
+)
 # Replays a symbol's stored candles of a timeframe from a date on, as if they came in now.
 PlayCandles = Callable[[str, str, date], None]
 
 
+class DemoFailed(Exception):
+    """The service gave an unexpected answer."""
+
+
 def run_demo(
-    client: Client, *, password: str, feed: PlayCandles, receiver: WebhookReceiver
+    address: str,
+    say: Callable[[str], None],
+    *,
+    password: str,
+    feed: PlayCandles,
+    receiver: WebhookReceiver,
 ) -> None:
-    """Go through every step. Raises DemoFailed at the first unexpected response."""
-    _sign_up(client, password)
-    _look_up_symbols(client)
-    algorithm = _describe_algorithm(client)
-    first, last = _show_history(client)
-    _backtest(client, algorithm, first, last)
-    _trade_on_paper(client, algorithm, last, feed=feed, receiver=receiver)
-    _sign_out(client)
+    """Go through every step. Raises DemoFailed at the first unexpected answer."""
+    try:
+        say("Sign up, and get an API key")
+        key = sign_up(address, "trader@example.com", password, name="A Trader")
+        say(f"    the key …{key.last_four} may {', '.join(key.scopes)}")
+        with Client(address, key.key) as client:
+            Walk(client, say, feed, receiver).run()
+    except AlgotradeError as error:
+        raise DemoFailed(f"{type(error).__name__}: {error}") from error
 
 
-def _sign_up(client: Client, password: str) -> None:
-    client.say("Sign up")
-    body = {"email": "trader@example.com", "password": password, "name": "A Trader"}
-    client.token = client.call("POST", "/api/auth/signup", body, expect=201)["accessToken"]
-    profile = client.call("GET", "/api/auth/profile")
-    client.say(f"    {profile['name']} <{profile['email']}>, role {profile['role']}")
+@dataclass(frozen=True)
+class Walk:
+    """The steps of one user. Each prints its calls and their answers."""
 
+    client: Client
+    say: Callable[[str], None]
+    feed: PlayCandles
+    receiver: WebhookReceiver
 
-def _look_up_symbols(client: Client) -> None:
-    client.say("Look up symbols")
-    results = client.call("GET", "/api/symbols/search?query=RELI&exchange=NSE")["results"]
-    client.say(f"    {', '.join(row['symbol'] for row in results)}")
-    for symbol in ("NSE:RELIANCE", "NSE:reliance"):
-        answer = client.call("POST", "/api/symbols/validate", {"symbol": symbol})
-        client.say(f"    {symbol}: valid {answer['valid']}, tradable {answer['tradable']}")
+    def run(self) -> None:
+        self._look_up_symbols()
+        algorithm = self._describe_algorithm()
+        first, last = self._show_history()
+        self._show_result(self._backtest(algorithm, first, last))
+        self._trade_on_paper(algorithm, last)
 
+    def _look_up_symbols(self) -> None:
+        self.say("Look up symbols: client.market.search")
+        matches = self.client.market.search("RELI", exchange="NSE")
+        self.say(f"    {', '.join(match.symbol for match in matches)}")
 
-def _describe_algorithm(client: Client) -> str:
-    client.say("Describe an algorithm, step by step")
-    draft = client.call("POST", "/api/trading/algorithms", {}, expect=201)
-    path = f"/api/trading/algorithms/{draft['id']}"
-    client.say(f"    {draft['name']}: {draft['status']}")
-    mistyped = {"exitConditions": {"stopLos": {"type": "percentage", "percentage": 0.5}}}
-    refusal = client.call("PATCH", path, mistyped, expect=400)["error"]
-    client.say(f"    refused, as it should be: {refusal['message']}")
-    complete = client.call("PUT", path, DEMO_ALGORITHM)
-    client.say(f"    {complete['name']}: {complete['status']}, version {complete['version']}")
-    validation = client.call("POST", path + "/validate")
-    client.say(
-        f"    valid {validation['valid']}, missing {validation['missingFields'] or 'nothing'}"
-    )
-    return str(draft["id"])
+    def _describe_algorithm(self) -> Algorithm:
+        self.say("Describe an algorithm: client.algorithms.validate, create")
+        exits = {"stopLos": {"type": "percentage", "percentage": 0.5}}
+        try:
+            self.client.algorithms.create(exitConditions=exits)
+            raise DemoFailed("a mistyped step was accepted")
+        except ValidationError as error:
+            self.say(f"    refused, as it should be: {error.message}")
+        review = self.client.algorithms.validate(DEMO_ALGORITHM)
+        self.say(f"    valid {review.valid}, missing {list(review.missing_fields) or 'nothing'}")
+        algorithm = self.client.algorithms.create(**DEMO_ALGORITHM)
+        self.say(f"    {algorithm.name}: {algorithm.status}, version {algorithm.version}")
+        return algorithm
 
+    def _show_history(self) -> tuple[date, date]:
+        """Return the first and the last day with stored minutes."""
+        self.say("See what history is held: client.market.coverage")
+        coverage = self.client.market.coverage("NSE:RELIANCE")
+        minutes = next(row for row in coverage.timeframes if row.timeframe == "1m")
+        self.say(f"    {minutes.bars} bars of 1m, {minutes.first} to {minutes.last}")
+        return minutes.first.date(), minutes.last.date()
 
-def _show_history(client: Client) -> tuple[date, date]:
-    """Return the first and the last day with stored minutes."""
-    client.say("See what history is held")
-    coverage = client.call("GET", "/api/market/coverage?symbol=NSE:RELIANCE")
-    minutes = next(row for row in coverage["timeframes"] if row["timeframe"] == "1m")
-    client.say(f"    {minutes['bars']} bars of 1m, {minutes['first']} to {minutes['last']}")
-    return date.fromisoformat(minutes["first"][:10]), date.fromisoformat(minutes["last"][:10])
+    def _backtest(self, algorithm: Algorithm, first: date, last: date) -> Backtest:
+        self.say("Backtest it: client.backtests.run")
+        begun = time.monotonic()
+        backtest = self.client.backtests.run(algorithm, first, last, seconds=SECONDS_FOR_A_BACKTEST)
+        self.say(f"    completed after {time.monotonic() - begun:.1f} s")
+        return backtest
 
+    def _show_result(self, backtest: Backtest) -> None:
+        self.say("Read the result: client.backtests.list_trades, evidence, share")
+        metrics = backtest.performance or {}
+        for name in SHOWN_METRICS:
+            self.say(f"    {name:13} {metrics[name]}")
+        for note in backtest.notes:
+            self.say(f"    {note}")
+        trades = self.client.backtests.list_trades(backtest)
+        for trade in islice(trades, 3):
+            self.say(f"    {_trade_line(trade)}")
+        path = f"/api/backtests/{backtest.id}/equity"
+        points = self.client.call("GET", path, query={"points": 60})["points"]
+        self.say(f"    equity {_sparkline([point['equity'] for point in points])}")
+        evidence = self.client.backtests.evidence(backtest, seconds=SECONDS_FOR_A_BACKTEST)
+        self.say(f"    {evidence.trials} trial counted")
+        self.say(f"    a page for everybody: {self.client.backtests.share(backtest).url}")
 
-def _backtest(client: Client, algorithm: str, first: date, last: date) -> None:
-    client.say("Backtest it")
-    body = {"algorithmId": algorithm, "startDate": str(first), "endDate": str(last)}
-    backtest = client.call("POST", "/api/backtests", body, expect=201)
-    begun = time.monotonic()
-    while backtest["status"] in ("queued", "running"):
-        if time.monotonic() - begun > SECONDS_FOR_A_BACKTEST:
-            raise DemoFailed(f"the backtest is still {backtest['status']} after 3 minutes")
-        time.sleep(0.2)
-        _, backtest = client.send("GET", f"/api/backtests/{backtest['id']}", None)
-    if backtest["status"] != "completed":
-        raise DemoFailed(f"the backtest {backtest['status']}: {backtest['error']}")
-    client.say(f"    completed after {time.monotonic() - begun:.1f} s")
-    _show_result(client, backtest)
+    def _trade_on_paper(self, algorithm: Algorithm, last: date) -> None:
+        """Start the algorithm, replay its last days, stop it."""
+        self.say("Trade it on paper: client.webhooks.create, client.runs.start")
+        self.receiver.secret = self.client.webhooks.create(self.receiver.url, EVENTS).secret
+        self.client.runs.start(algorithm)
+        begun = last - timedelta(days=DAYS_ON_PAPER - 1)
+        self.feed("NSE:RELIANCE", "5m", begun)
+        self.say(f"    played {begun} to {last} as if it came in now")
+        self._wait_for_signals(algorithm)
+        self._show_trades(algorithm)
+        self.client.runs.stop(algorithm)
+        self._wait_for_webhooks()
 
+    def _wait_for_signals(self, algorithm: Algorithm) -> None:
+        """Wait until there is a signal, and then until no more come for a while."""
+        before, since, begun = 0, time.monotonic(), time.monotonic()
+        path = f"/api/trading/algorithms/{algorithm.id}/signals"
+        while before == 0 or time.monotonic() - since < SECONDS_WITHOUT_SIGNALS:
+            if time.monotonic() - begun > SECONDS_TO_CATCH_UP:
+                raise DemoFailed(f"nothing was traded in {SECONDS_TO_CATCH_UP:.0f} s")
+            time.sleep(0.2)
+            count = self.client.call("GET", path, query={"limit": 1})["pagination"]["total"]
+            if count != before:
+                before, since = count, time.monotonic()
 
-def _show_result(client: Client, backtest: Any) -> None:
-    client.say("Read what came of it")
-    shown = ("totalTrades", "winRate", "netProfit", "roi", "charges", "profitFactor", "maxDrawdown")
-    for name in shown:
-        client.say(f"    {name:13} {backtest['performance'][name]}")
-    for note in backtest["receipt"]["notes"]:
-        client.say(f"    {note['message']}")
-    path = f"/api/backtests/{backtest['id']}"
-    trades = client.call("GET", path + "/trades?limit=3")
-    for trade in trades["data"]:
-        client.say(f"    {_trade_line(trade)}")
-    points = client.call("GET", path + "/equity?points=60")["points"]
-    client.say(f"    equity {_sparkline([point['equity'] for point in points])}")
+    def _show_trades(self, algorithm: Algorithm) -> None:
+        trades = sorted(self.client.runs.list_trades(algorithm), key=lambda trade: trade.exit_time)
+        if not trades:
+            raise DemoFailed("a week on paper ended without a trade")
+        for trade in trades:
+            self.say(f"    {trade.exit_time:%Y-%m-%d} {_trade_line(trade)}")
+        standing = self.client.runs.standing(algorithm)
+        self.say(f"    net profit of {len(trades)} trades: {standing.net_profit}")
+        account = self.client.runs.account()
+        self.say(f"    balance {account.balance}, reserved {account.reserved}")
 
-
-def _trade_on_paper(
-    client: Client, algorithm: str, last: date, *, feed: PlayCandles, receiver: WebhookReceiver
-) -> None:
-    """Start the algorithm, replay its last days, stop it."""
-    client.say("Trade it on paper")
-    webhook = {"url": receiver.url, "events": list(EVENTS)}
-    receiver.secret = client.call("POST", "/api/webhooks", webhook, expect=201)["secret"]
-    path = f"/api/trading/algorithms/{algorithm}"
-    client.call("POST", path + "/start")
-    begun = last - timedelta(days=DAYS_ON_PAPER - 1)
-    feed("NSE:RELIANCE", "5m", begun)
-    client.say(f"    played {begun} to {last} as if it came in now")
-    _wait_for_signals(client, path)
-    _show_trades(client, path)
-    client.call("POST", path + "/stop")
-    _wait_for_webhooks(client, receiver)
-
-
-def _wait_for_signals(client: Client, path: str) -> None:
-    """Wait until there is a signal, and then until no more come for a while."""
-    before, since, begun = 0, time.monotonic(), time.monotonic()
-    while before == 0 or time.monotonic() - since < SECONDS_WITHOUT_SIGNALS:
-        if time.monotonic() - begun > SECONDS_TO_CATCH_UP:
-            raise DemoFailed(f"nothing was traded in {SECONDS_TO_CATCH_UP:.0f} s")
-        time.sleep(0.2)
-        count = client.send("GET", path + "/signals?limit=1", None)[1]["pagination"]["total"]
-        if count != before:
-            before, since = count, time.monotonic()
-
-
-def _show_trades(client: Client, path: str) -> None:
-    trades = client.call("GET", path + "/trades?sort=exitTime&order=asc&limit=100")["data"]
-    if not trades:
-        raise DemoFailed("a week on paper ended without a trade")
-    for trade in trades:
-        client.say(f"    {trade['exitTime'][:10]} {_trade_line(trade)}")
-    performance = client.call("GET", path + "/performance")["performance"]
-    client.say(f"    net profit of {performance['totalTrades']} trades: {performance['netProfit']}")
-    account = client.call("GET", "/api/trading/account")
-    client.say(f"    balance {account['balance']}, reserved {account['reserved']}")
-
-
-def _wait_for_webhooks(client: Client, receiver: WebhookReceiver) -> None:
-    """Wait until each event was delivered, signed."""
-    begun = time.monotonic()
-    while len(counts := receiver.count_by_type()) < len(EVENTS):
-        if time.monotonic() - begun > SECONDS_TO_CATCH_UP:
-            raise DemoFailed(f"of {EVENTS} only {dict(counts)} was delivered")
-        time.sleep(0.2)
-    for name in EVENTS:
-        client.say(f"    told by webhook, and signed: {counts[name]} x {name}")
-
-
-def _sign_out(client: Client) -> None:
-    client.say("Sign out")
-    client.call("POST", "/api/auth/logout")
-    client.call("GET", "/api/auth/profile", expect=401)
+    def _wait_for_webhooks(self) -> None:
+        """Wait until each event was delivered, signed."""
+        begun = time.monotonic()
+        while len(counts := self.receiver.count_by_type()) < len(EVENTS):
+            if time.monotonic() - begun > SECONDS_TO_CATCH_UP:
+                raise DemoFailed(f"of {EVENTS} only {dict(counts)} was delivered")
+            time.sleep(0.2)
+        for name in EVENTS:
+            self.say(f"    told by webhook, and signed: {counts[name]} x {name}")
 
 
 def _sparkline(values: list[float]) -> str:
@@ -198,8 +196,8 @@ def _sparkline(values: list[float]) -> str:
     return "".join(SPARKS[round((value - low) / ((high - low) or 1.0) * steps)] for value in values)
 
 
-def _trade_line(trade: Any) -> str:
+def _trade_line(trade: Trade | ExecutedTrade) -> str:
     return (
-        f"{trade['side']:5} {trade['quantity']:g} at {trade['entryPrice']:.2f}, out at"
-        f" {trade['exitPrice']:.2f} by {trade['exitReason']}: {trade['profit']:+.2f}"
+        f"{trade.side:5} {trade.quantity:g} at {trade.entry_price:.2f}, out at"
+        f" {trade.exit_price:.2f} by {trade.exit_reason}: {trade.profit:+.2f}"
     )

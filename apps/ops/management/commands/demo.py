@@ -1,5 +1,6 @@
-"""The demo: the main journey over HTTP, against a fresh service that leaves nothing behind."""
+"""The demo: the client's journey, against a fresh service that leaves nothing behind."""
 
+import logging
 import os
 import secrets
 import signal
@@ -14,25 +15,30 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final, TextIO
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from apps.ops.demo import walkthrough
-from apps.ops.demo.client import Client, DemoFailed
 from apps.ops.demo.webhook_receiver import receiving
 
 SECONDS_TO_BE_READY: Final = 300.0
 LINES_SHOWN: Final = 20
+INSTALL: Final = ".venv/bin/python -m pip install ./apps/client"
 
 
 class Command(BaseCommand):
-    help = "Start a fresh service beside any other, walk the main job over HTTP, and clean up."
+    help = "Start a fresh service beside any other, walk the main job by the client, and clean up."
     requires_system_checks = []
 
     def handle(self, *args: Any, **options: Any) -> None:
         say = self._write
+        try:
+            from apps.ops.demo import walkthrough
+        except ModuleNotFoundError as error:
+            message = f"{error}: the demo uses the Python client. Install it: {INSTALL}"
+            raise CommandError(message) from error
         with tempfile.TemporaryDirectory(prefix="algotrade-demo-") as directory:
             environment = _environment(directory)
             say(f"Start a fresh service at port {environment['PORT']}")
@@ -41,20 +47,23 @@ class Command(BaseCommand):
                 _wait_until_ready(service, address, say)
                 say("Load sample data: these prices are made up")
                 _run(environment, "load_candles", "--sample")
-                self._walk(Client(address, say), environment)
+                self._walk(walkthrough, address, environment)
                 say("Stop the service")
         say("Done: the service is stopped and its files are gone")
 
-    def _walk(self, client: Client, environment: dict[str, str]) -> None:
+    def _walk(self, walkthrough: ModuleType, address: str, environment: dict[str, str]) -> None:
         def feed(symbol: str, timeframe: str, first: date) -> None:
             past = ("--symbols", symbol, "--timeframe", timeframe, "--from", str(first))
             _run(environment, "feed", *past, "--speed", "max")
 
+        logging.getLogger("httpx").setLevel(logging.WARNING)  # it logs each request
         try:
             with receiving() as receiver:
                 password = secrets.token_urlsafe()
-                walkthrough.run_demo(client, password=password, feed=feed, receiver=receiver)
-        except DemoFailed as error:
+                walkthrough.run_demo(
+                    address, self._write, password=password, feed=feed, receiver=receiver
+                )
+        except walkthrough.DemoFailed as error:
             raise CommandError(str(error)) from error
 
     def _write(self, line: str) -> None:
