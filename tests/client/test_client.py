@@ -16,7 +16,7 @@ from tests.accounts.authenticator import authenticator, code_of
 from tests.api.test_keys import new_key
 from tests.backtests.price_series import wave_candles
 from tests.backtests.workers import run_all_queued
-from tests.client.wire import URL, DjangoWire
+from tests.client.wire import URL, DjangoWire, options_of
 from tests.conftest import Api, client_of
 from tests.market.bars import store_candles
 from tests.symbols.instruments import equity
@@ -31,7 +31,7 @@ def wire(db: None) -> DjangoWire:
 
 @pytest.fixture
 def client(wire: DjangoWire, alice: User) -> Client:
-    return Client(URL, new_key(alice)[1], wire=wire)
+    return Client(URL, new_key(alice)[1], **options_of(wire))
 
 
 @pytest.fixture
@@ -43,19 +43,23 @@ def history(db: None) -> None:
 
 
 def test_a_new_account_gets_a_key_and_keeps_no_session(wire: DjangoWire) -> None:
-    made = sign_up(URL, "trader@example.com", "a long password", name="A Trader", wire=wire)
+    made = sign_up(
+        URL, "trader@example.com", "a long password", name="A Trader", **options_of(wire)
+    )
     assert set(made.scopes) == {"read", "backtest", "trade"}
     assert made.key not in repr(made)
-    client = Client(URL, made.key, wire=wire)
+    client = Client(URL, made.key, **options_of(wire))
     assert client.runs.account().currency == "INR"
     assert LoginSession.objects.filter(ended_at=None).count() == 0
 
 
 def test_a_login_gets_a_key_with_its_scopes_and_name(wire: DjangoWire, alice: User) -> None:
-    made = log_in(URL, alice.email, make.PASSWORD, scopes=["read"], key_name="Night", wire=wire)
+    made = log_in(
+        URL, alice.email, make.PASSWORD, scopes=["read"], key_name="Night", **options_of(wire)
+    )
     key = ApiKey.objects.get()
     assert (key.name, key.scopes) == ("Night", ["read"])
-    client = Client(URL, made.key, wire=wire)
+    client = Client(URL, made.key, **options_of(wire))
     with pytest.raises(errors.Forbidden, match="scope") as raised:
         client.algorithms.create(name="A")
     assert raised.value.details["requiredScope"] == "trade"
@@ -67,14 +71,14 @@ def test_a_second_factor_is_asked_for(wire: DjangoWire, api: Api, alice: User) -
     totp = authenticator(client.post("/api/auth/two-factor").json()["uri"])
     client.post("/api/auth/two-factor/confirm", {"code": code_of(totp)})
     with pytest.raises(errors.Unauthorized) as raised:
-        log_in(URL, alice.email, make.PASSWORD, wire=wire)
+        log_in(URL, alice.email, make.PASSWORD, **options_of(wire))
     assert raised.value.details["reason"] == "two_factor_required"
-    assert log_in(URL, alice.email, make.PASSWORD, code=code_of(totp, 1), wire=wire).key
+    assert log_in(URL, alice.email, make.PASSWORD, code=code_of(totp, 1), **options_of(wire)).key
 
 
 def test_a_wrong_password_is_refused(wire: DjangoWire, alice: User) -> None:
     with pytest.raises(errors.Unauthorized):
-        log_in(URL, alice.email, "not the password", wire=wire)
+        log_in(URL, alice.email, "not the password", **options_of(wire))
 
 
 @pytest.fixture
@@ -86,13 +90,13 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_saved_key_is_for_its_user_alone(home: Path, wire: DjangoWire, alice: User) -> None:
-    made = log_in(URL, alice.email, make.PASSWORD, wire=wire)
+    made = log_in(URL, alice.email, make.PASSWORD, **options_of(wire))
     for _ in range(2):  # a second login replaces the first
         path = keys.save_login(URL, made)
     assert path == home / "algotrade" / "login.json"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert [entry.name for entry in path.parent.iterdir()] == ["login.json"]
-    assert list(Client.saved(wire=wire).algorithms.list()) == []
+    assert list(Client.saved(**options_of(wire)).algorithms.list()) == []
     path.chmod(0o640)
     with pytest.raises(errors.NotLoggedIn, match="chmod 600"):
         Client.saved()

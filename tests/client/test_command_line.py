@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from apps.accounts.models import User
+from apps.accounts.models import ApiKey, User
 from apps.client.algotrade_client import Client, command_line, commands, errors, keys
 from apps.client.algotrade_client.terminal import Table, Terminal
 from apps.webhooks.event_types import EventType
@@ -21,7 +21,7 @@ from tests.accounts.authenticator import authenticator, code_of
 from tests.api.test_keys import new_key
 from tests.backtests.price_series import wave_candles
 from tests.backtests.workers import run_all_queued
-from tests.client.wire import URL, DjangoWire, scripted
+from tests.client.wire import URL, DjangoWire, options_of, scripted
 from tests.conftest import Api, client_of
 from tests.market.bars import store_candles
 from tests.symbols.instruments import equity
@@ -83,7 +83,7 @@ def typist(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Typist:
 def signed_in(monkeypatch: pytest.MonkeyPatch, alice: User) -> Client:
     """Let commands of the test use a key of Alice, and the test's own service."""
     wire = DjangoWire(client_of(), run_all_queued)
-    client = Client(URL, new_key(alice)[1], wire=wire)
+    client = Client(URL, new_key(alice)[1], **options_of(wire))
     monkeypatch.setattr(Client, "saved", lambda: client)
     return client
 
@@ -107,7 +107,7 @@ def steps_file(tmp_path: Path) -> str:
 def wired(monkeypatch: pytest.MonkeyPatch, db: None) -> None:
     wire = DjangoWire(client_of())
     for name in ("log_in", "sign_up"):
-        monkeypatch.setattr(commands, name, partial(getattr(keys, name), wire=wire))
+        monkeypatch.setattr(commands, name, partial(getattr(keys, name), **options_of(wire)))
 
 
 @pytest.mark.usefixtures("wired")
@@ -359,6 +359,13 @@ def test_exit_codes_tell_what_went_wrong(
 
     monkeypatch.setattr(Client, "saved", fail)
     assert typist.run("templates", is_terminal=True)[0] == code
+
+
+@pytest.mark.usefixtures("signed_in")
+def test_a_deleted_key_is_told(typist: Typist) -> None:
+    ApiKey.objects.update(revoked_at=make.NOW)
+    assert typist.run("templates", is_terminal=True)[0] == command_line.NOT_ALLOWED
+    assert "run `algotrade login` again" in typist.errors
 
 
 def test_exit_codes_are_documented() -> None:

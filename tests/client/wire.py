@@ -12,6 +12,21 @@ from apps.core.requests.long_poll import get_long_poll
 URL = "http://testserver"
 
 
+class Time:
+    """A clock that sleeping moves."""
+
+    def __init__(self) -> None:
+        self.now = 1_000.0
+        self.pauses: list[float] = []
+
+    def clock(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        self.now += seconds
+
+
 class DjangoWire(httpx.BaseTransport):
     """Answers requests of the client in the transaction of the test.
 
@@ -56,19 +71,10 @@ class ScriptedWire(httpx.BaseTransport):
         return answer
 
 
-class Time:
-    """A clock that sleeping moves."""
-
-    def __init__(self) -> None:
-        self.now = 1_000.0
-        self.pauses: list[float] = []
-
-    def clock(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        self.pauses.append(seconds)
-        self.now += seconds
+def options_of(wire: httpx.BaseTransport) -> dict[str, Any]:
+    """Return the options of a client of this wire that never really sleeps."""
+    time = Time()
+    return {"wire": wire, "clock": time.clock, "sleep": time.sleep}
 
 
 def scripted(

@@ -43,7 +43,7 @@ class Backtests(Resource):
         idempotency_key: str | None = None,
         **options: Any,
     ) -> Backtest:
-        """Submit a backtest and return it as it is queued.
+        """Submit a backtest and return it without waiting.
 
         Options are those of the call in snake case: `kind`, `name`, `initial_capital`,
         `walk_forward_config` and more.

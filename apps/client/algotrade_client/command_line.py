@@ -38,7 +38,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class Command:
-    """A command: its words, such as `backtest run`, and what it takes."""
+    """A command: its words, such as `backtest run`, and its arguments."""
 
     words: str
     run: Run
@@ -259,6 +259,8 @@ def main(words: Sequence[str] | None = None) -> int:
         return commands.OK
     except AlgotradeError as error:
         screen.note(f"error: {_words_of(error)}")
+        if isinstance(error, Unauthorized) and run is not commands.login:
+            screen.note("The key has expired or was deleted: run `algotrade login` again.")
         return exit_code_of(error)
 
 

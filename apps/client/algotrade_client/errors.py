@@ -1,4 +1,4 @@
-"""The errors of the service, a class for each code, and those of the client itself."""
+"""The errors of the service, a class for each code, and errors of the client itself."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar

@@ -365,13 +365,13 @@ class Evidence(Record):
 
     @property
     def trials(self) -> int | None:
-        """How many variants were tried, if that could be counted."""
+        """The number of variants that were tried; None if the section is missing."""
         trials: int | None = self._figures.get("trials")
         return trials
 
     @property
     def deflated_sharpe_ratio(self) -> float | None:
-        """The probability that the Sharpe ratio is no luck of so many trials."""
+        """The probability of a Sharpe ratio above 0, corrected for the number of trials."""
         ratio: float | None = self._figures.get("deflatedSharpeRatio")
         return ratio
 
@@ -530,7 +530,7 @@ class KillSwitch(Record):
 
 @dataclass(frozen=True)
 class Event:
-    """A message of the event stream, or a hint (`bars`, `account`), which has no `position`."""
+    """A message of the event stream, or a hint (`bars`, `account`) without a `position`."""
 
     position: int | None
     type: str

@@ -183,7 +183,7 @@ def _retry_after(answer: httpx.Response) -> float | None:
 
 
 def _json_of(answer: httpx.Response) -> object:
-    """Return the JSON of a refusal; a proxy's page is none."""
+    """Return the JSON of a refusal, or None for the page of a proxy."""
     try:
         return answer.json()
     except ValueError:
