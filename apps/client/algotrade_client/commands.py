@@ -304,9 +304,9 @@ def tail(arguments: Namespace, screen: Terminal) -> int:
     events = client.events(symbols=symbols, last=arguments.after)
     for event in islice(events, arguments.count):
         answer = {"position": event.position, "type": event.type, "data": event.data}
-        at = str(event.data.get("createdAt", ""))
+        head = "" if event.position is None else f"{event.data['createdAt']} {event.position} "
         data = event.data.get("data", event.data)
-        screen.show(answer, f"{at} {event.type}: {in_words(data)}".strip())
+        screen.show(answer, f"{head}{event.type}: {in_words(data)}")
     return OK
 
 

@@ -111,6 +111,10 @@ def _printable(text: str) -> str:
 
 
 def in_words(data: Mapping[str, Any]) -> str:
-    """Return the plain values of an event in one line."""
-    plain = {name: value for name, value in data.items() if isinstance(value, str | int | float)}
+    """Return the plain values of an event in one line, without ids."""
+    plain = {
+        name: value
+        for name, value in data.items()
+        if isinstance(value, str | int | float) and not name.endswith("Id")
+    }
     return ", ".join(f"{name} {_cell(value)}" for name, value in plain.items())
