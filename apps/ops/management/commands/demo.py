@@ -25,7 +25,7 @@ from apps.ops.demo.webhook_receiver import receiving
 
 SECONDS_TO_BE_READY: Final = 300.0
 LINES_SHOWN: Final = 20
-INSTALL: Final = ".venv/bin/python -m pip install ./apps/client"
+INSTALL_CLIENT: Final = ".venv/bin/python -m pip install ./apps/client"
 
 
 class Command(BaseCommand):
@@ -37,7 +37,7 @@ class Command(BaseCommand):
         try:
             from apps.ops.demo import walkthrough
         except ModuleNotFoundError as error:
-            message = f"{error}: the demo uses the Python client. Install it: {INSTALL}"
+            message = f"{error}: the demo uses the Python client. Install it: {INSTALL_CLIENT}"
             raise CommandError(message) from error
         with tempfile.TemporaryDirectory(prefix="algotrade-demo-") as directory:
             environment = _environment(directory)
