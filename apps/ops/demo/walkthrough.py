@@ -146,7 +146,8 @@ class Walk:
     def _trade_on_paper(self, algorithm: Algorithm, last: date) -> None:
         """Start the algorithm, replay its last days, stop it."""
         self.say("Trade it on paper: client.webhooks.create, client.runs.start")
-        self.receiver.secret = self.client.webhooks.create(self.receiver.url, EVENTS).secret
+        webhook = self.client.webhooks.create(self.receiver.url, EVENTS)
+        self.receiver.secret = webhook.secret or ""  # of a chat there is none
         self.client.runs.start(algorithm)
         begun = last - timedelta(days=DAYS_ON_PAPER - 1)
         self.feed("NSE:RELIANCE", "5m", begun)
