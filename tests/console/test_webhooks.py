@@ -72,7 +72,7 @@ def test_a_telegram_chat_is_added_by_its_code(browse: Browse, alice: User) -> No
     assert endpoint.quiet_hours == hours
     TelegramLink.objects.update(expires_at=timezone.now())
     expired = client.get(address).content
-    assert b"The code has expired." in expired
+    assert b"This code no longer works." in expired
     assert b"every 3s" not in expired
     client.post(f"{address}/link")
     assert TelegramLink.objects.get().code != first.code

@@ -16,6 +16,7 @@ from pytest_django import Settings
 
 from apps.accounts.models import User
 from apps.core.errors import InvalidInput
+from apps.core.times import INDIA
 from apps.webhooks import services, tasks
 from apps.webhooks.event_types import EVENT_SCHEMAS, EventType
 from apps.webhooks.events import outbox
@@ -237,6 +238,31 @@ def test_events_that_wait_for_a_chat_go_in_one_message(alice: User, stand_in: Ch
     assert all(len(text) <= 4096 for text in stand_in.texts)
     gaps = [later.at - message.at for message, later in pairwise(stand_in.taken)]
     assert min(gaps) >= 1.0
+
+
+def test_a_text_that_is_too_long_keeps_whole_lines(alice: User, stand_in: Chats) -> None:
+    """Discord takes 2,000 characters: a summary of fifty algorithms is longer."""
+    row = {**EVENT_SCHEMAS[EventType.DAY_SUMMARY].example["algorithms"][0]}  # type: ignore[index]
+    rows = [{**row, "algorithmName": f"Algorithm {number}"} for number in range(50)]
+    data = {**EVENT_SCHEMAS[EventType.DAY_SUMMARY].example, "algorithms": rows}
+    services.create(
+        owner=alice,
+        kind="discord",
+        url=stand_in.discord,
+        events=[EventType.DAY_SUMMARY],
+        now=timezone.now(),
+    )
+    yesterday = timezone.now() - timedelta(days=1)
+    outbox.write_event(
+        EventType.DAY_SUMMARY, owner_id=alice.pk, algorithm_id=alice.pk, data=data, now=yesterday
+    )
+    run()
+    [text] = stand_in.texts
+    local = yesterday.astimezone(INDIA)
+    assert text.startswith(f"{local.day} {local:%b %H:%M} 20 Nov: +₹1,655.80.")
+    assert text.endswith("1 open position\n…")
+    assert 1500 < len(text) <= 2000
+    assert statuses() == {"delivered"}
 
 
 def test_a_chat_gets_one_message_a_second_and_a_group_one_in_three(

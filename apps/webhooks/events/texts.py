@@ -22,9 +22,11 @@ def event_text(type: str, data: Data) -> str:
     return "\n".join(line for line in _TEXTS[EventType(type)](data) if line)
 
 
-def clock_time(moment: datetime) -> str:
-    """Return a moment as hours and minutes in India."""
-    return moment.astimezone(INDIA).strftime("%H:%M")
+def clock_time(moment: datetime, *, now: datetime | None = None) -> str:
+    """Return a moment as hours and minutes in India, after its date unless it is `now`'s."""
+    local = moment.astimezone(INDIA)
+    is_today = now is None or local.date() == now.astimezone(INDIA).date()
+    return f"{local:%H:%M}" if is_today else f"{local.day} {local:%b %H:%M}"
 
 
 def _money(amount: float) -> str:

@@ -181,7 +181,7 @@ def _chat_message(deliveries: Sequence[Delivery], now: datetime) -> Iterator[Cla
         is_again = ready[0].pk in again
         # Events that may have arrived and events that have not go in messages of their own.
         alike = list(takewhile(lambda delivery: (delivery.pk in again) == is_again, ready))
-        text, taken = chat_text([own.event for own in alike], kind, again=is_again)
+        text, taken = chat_text([own.event for own in alike], kind, again=is_again, now=now)
         yield _claimed(alike[:taken], text.encode(), now)
 
 

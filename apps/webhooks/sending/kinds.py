@@ -20,11 +20,11 @@ from apps.webhooks.models import Event
 from apps.webhooks.sending import signing
 
 TOO_MANY: Final = 429
-# Characters of one message, as the receivers document them.
+# Characters of one message. The receivers document 4096, 4000 and 2000; some count emoji twice.
 LONGEST: Final[Mapping[EndpointKind, int]] = {
-    EndpointKind.TELEGRAM: 4096,
-    EndpointKind.SLACK: 4000,
-    EndpointKind.DISCORD: 2000,
+    EndpointKind.TELEGRAM: 3900,
+    EndpointKind.SLACK: 3900,
+    EndpointKind.DISCORD: 1900,
 }
 # Seconds between two messages: Telegram takes one a second in a chat and 20 a minute in a group,
 # Slack one a second, Discord 30 a minute.
@@ -35,6 +35,7 @@ _PAUSES: Final[Mapping[EndpointKind, float]] = {
     EndpointKind.DISCORD: 2.0,
 }
 _GROUP_PAUSE: Final = 3.0
+_NEW_LINE: Final = "\n"
 _AGAIN: Final = "Sent again after an interruption: you may have this already."
 
 
@@ -51,15 +52,22 @@ class Message:
     pause: float = 0.0
 
 
-def chat_text(events: Sequence[Event], kind: EndpointKind, *, again: bool) -> tuple[str, int]:
-    """Return one text of the first events that fit into a message, and their number."""
+def chat_text(
+    events: Sequence[Event], kind: EndpointKind, *, again: bool, now: datetime
+) -> tuple[str, int]:
+    """Return one text of the first events that fit into a message, and their number.
+
+    An event that is too long alone loses its last lines.
+    """
     parts: list[str] = [_AGAIN] if again else []
     room, taken = LONGEST[kind] - sum(map(len, parts)), 0
     for event in events:
-        part = f"{clock_time(event.created_at)} {event_text(event.type, event.data)}"
+        at = clock_time(event.created_at, now=now)
+        part = f"{at} {event_text(event.type, event.data)}"
         if taken and len(part) + 2 > room:
             break
-        part = part[: room - 2]
+        if len(part) + 2 > room:
+            part = f"{part[: room - 4].rpartition(_NEW_LINE)[0]}\n…"
         parts.append(part)
         room, taken = room - len(part) - 2, taken + 1
     return "\n\n".join(parts), taken
