@@ -117,11 +117,11 @@ def _make_webhook(page: Page) -> str:
     page.get_by_label("Address").fill("https://hooks.example.com/")
     page.get_by_label("trade.executed").check()
     page.get_by_label("Your password").fill(PASSWORD)
-    page.get_by_role("button", name="Make the webhook").click()
+    page.get_by_role("button", name="Add", exact=True).click()
     page.get_by_role("link", name="I saved it").click()
     page.get_by_role("link", name="https://hooks.example.com/").click()
-    page.get_by_role("button", name="Send a test").click()
-    expect(page.get_by_role("rowheader", name="webhook.test")).to_be_visible()
+    page.get_by_role("button", name="Send test").click()
+    expect(page.get_by_role("rowheader", name="Test")).to_be_visible()
     return id_in_address(page)
 
 
