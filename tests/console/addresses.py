@@ -48,6 +48,7 @@ PAGES: Final[Mapping[str, str]] = {
     "new address": "/app/settings/address",
     "new key": "/app/settings/keys",
     "new webhook": "/app/settings/webhooks",
+    "new telegram": "/app/settings/webhooks?kind=telegram",
     "webhook": "/app/settings/webhooks/{webhook}",
     "new secret": "/app/settings/webhooks/{webhook}/rotate-secret",
     "delete webhook": "/app/settings/webhooks/{webhook}/delete",
