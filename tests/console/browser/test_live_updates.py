@@ -143,6 +143,14 @@ def test_a_browser_reconnects_after_a_lost_network(board: Board) -> None:
     expect(page.locator("#stream")).to_have_text(FOLLOWS)
 
 
+def test_the_header_says_that_the_service_is_out_of_reach(board: Board) -> None:
+    page = board.open()
+    board.context.set_offline(True)
+    expect(page.locator("#market")).to_contain_text("Offline", timeout=30_000)
+    board.context.set_offline(False)
+    expect(page.locator("#market")).not_to_contain_text("Offline", timeout=30_000)
+
+
 def test_a_sign_out_in_another_tab_ends_the_stream(board: Board) -> None:
     page, other = board.open(), board.open()
     other.get_by_role("button", name="Sign out").click()
