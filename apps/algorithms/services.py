@@ -46,7 +46,6 @@ from apps.engine.language import (
     StepSummary,
     Strategy,
     read_strategy,
-    step_changes,
     summarize,
 )
 from apps.market.candles import SessionCoverage, coverage_until
@@ -482,7 +481,7 @@ def version_summary(
     if earlier is None:
         raise InvalidInput(Fault("since", "is not a version of this algorithm", since))
     return Summary(
-        algorithm_id, number, steps, since, step_changes(summarize(earlier.configuration), steps)
+        algorithm_id, number, steps, since, Change.between(summarize(earlier.configuration), steps)
     )
 
 

@@ -15,18 +15,51 @@ from apps.algorithms.serializers import step_schemas
 from apps.backtests.analysis import humanize
 from apps.backtests.serializers import study_schemas
 from apps.core.api.resources import Schema
+from apps.engine.language import describe
 
 _REF: Final = "#/components/schemas/"
 # Fields with one value that the kind of their object decides.
 _TAGS: Final = frozenset({"type", "method"})
 _PATH_PART: Final = re.compile(r"([A-Za-z][A-Za-z0-9]*)|\[(\d{1,3})\]")
-# The initial content of an added entry of a list.
-_NEW_ENTRIES: Final[Mapping[str, Mapping[str, str]]] = {
-    "conditions": {"type": "indicator_value"},
-    "operands": {"type": "PRICE"},
+NUMBER_KIND: Final = "number"
+"""The kind of a number in place of an operand, in forms alone."""
+# The choice of an operand in place of a name.
+_OPERAND_KIND: Final = "an indicator"
+# Optional fields that are shown although they are empty: the parts of a sentence, and the exits
+# that most strategies have.
+_SHOWN: Final = frozenset(
+    {
+        *("conditions", "from", "to", "output", "direction"),
+        *("value", "candles"),
+        *("exitConditions.stopLoss", "exitConditions.takeProfit", "exitConditions.squareOffTime"),
+    }
+)
+# Fields of every operand beside its own parameters.
+_OF_ANY_OPERAND: Final = frozenset({"source", "timeframe", "offset", "on"})
+# What a list of conditions says of itself comes before it, and it comes last.
+_LAST: Final = ("logicalOperator", "conditions")
+_LABELS: Final = {
+    "above": "is above",
+    "below": "is below",
+    "at_or_above": "is at or above",
+    "at_or_below": "is at or below",
+    "crosses_above": "crosses above",
+    "crosses_below": "crosses below",
+    "rising": "is rising",
+    "falling": "is falling",
+    "AND": "all of these",
+    "OR": "any of these",
+    "logicalOperator": "Needs",
+    "positionType": "Side",
+    "takeProfit": "Target",
+    "squareOffTime": "Square off at",
+    "maxHoldingCandles": "Longest holding, in candles",
+    "confirmationCandles": "Candles that confirm",
+    "side": "Only for this side",
+    "within": "Within the last candles",
+    "on": "Of another symbol",
+    "offset": "Candles ago",
 }
-# The kind of a number in place of an operand, in forms alone.
-_NUMBER_KIND: Final = "number"
 # Lakhs and crores may be set apart.
 _NUMBER: Final = re.compile(r"-?(\d{1,15}|\d{1,3}(,\d{2,3}){1,5})(\.\d{1,10})?")
 _YES_OR_NO: Final = {"true": "Yes", "false": "No"}
@@ -50,7 +83,7 @@ class FormNode:
     path: str
     label: str
     hint: str
-    kind: str  # text, number, choice, flag, symbols, object or list
+    kind: str  # text, number, choice, symbols, object, operand, condition or list
     value: Any = None
     is_required: bool = False
     options: tuple[Option, ...] = ()
@@ -60,6 +93,31 @@ class FormNode:
     minimum: float | None = None
     maximum: float | None = None
     children: list["FormNode"] = field(default_factory=list)
+    words: str | None = None  # an operand or a condition as a sentence has it
+    plain_kinds: tuple[Option, ...] = ()  # what may stand in place of an operand
+    is_folded: bool = False  # not required and without a value, so that few look for it
+
+    @property
+    def name(self) -> str:
+        """The last part of the path."""
+        return self.path.rpartition(".")[2]
+
+    @property
+    def by_name(self) -> dict[str, "FormNode"]:
+        return {child.name: child for child in self.children}
+
+    @property
+    def limits(self) -> list["FormNode"]:
+        """Of a comparison, what is set beside its sentence: its side, and how far it looks back."""
+        return [child for child in self.shown if child.name in ("side", "within")]
+
+    @property
+    def shown(self) -> list["FormNode"]:
+        return [child for child in self.children if not child.is_folded]
+
+    @property
+    def folded(self) -> list["FormNode"]:
+        return [child for child in self.children if child.is_folded]
 
     @property
     def slug(self) -> str:
@@ -89,7 +147,7 @@ class FormNode:
 
     @property
     def is_group(self) -> bool:
-        return self.kind in ("object", "list")
+        return self.kind in ("object", "operand", "condition", "list")
 
     def leaves(self) -> Iterator["FormNode"]:
         yield self
@@ -159,7 +217,7 @@ def _label(path: str) -> str:
     name, _, index = last.partition("[")
     if index:
         return f"{humanize(name).removesuffix('s')} {int(index[:-1]) + 1}"
-    return humanize(name)
+    return _LABELS.get(name) or humanize(name)
 
 
 def _union(schema: Schema, value: Mapping[str, Any], own: dict[str, Any]) -> FormNode:
@@ -181,36 +239,66 @@ def _union(schema: Schema, value: Mapping[str, Any], own: dict[str, Any]) -> For
     if chosen in kinds:
         kind = _resolved({"$ref": kinds[chosen]})
         children += _properties(own["path"], kind, value, without=tag)
+    if "CALC" in kinds:
+        return FormNode(kind="operand", children=_folded(children), words=_words(value), **own)
+    if "indicator_value" in kinds:
+        children = [_with_any_operator(child) for child in children]
+        return FormNode(kind="condition", children=children, words=_words(value), **own)
     return FormNode(kind="object", children=children, **own)
+
+
+def _words(value: Mapping[str, Any]) -> str:
+    return describe(value) or str(value.get("type") or "")
+
+
+def _folded(children: Iterable[FormNode]) -> list[FormNode]:
+    """Fold what any operand has; show the parameters of this one."""
+    return [
+        replace(child, is_folded=child.is_folded and child.name in _OF_ANY_OPERAND)
+        for child in children
+    ]
+
+
+def _with_any_operator(child: FormNode) -> FormNode:
+    """Let an operator be changed into one that compares something else."""
+    if child.name != "operator":
+        return child
+    operators = property_of({"$ref": f"{_REF}IndicatorValue"}, "operator")["enum"]
+    return replace(child, options=_options(operators), changes_form=True)
 
 
 def _plain_or_operand(schema: Schema, value: Any, own: dict[str, Any]) -> FormNode:
     """Return the choice of a name, or of a number, or of an operand with its fields."""
     plain, operand = schema["oneOf"][0], _resolved(schema["oneOf"][1])
-    names = plain.get("enum", [_NUMBER_KIND])
-    kinds = operand["discriminator"]["mapping"]
-    options = (*_options(names), *(Option(kind, kind, "Operands") for kind in kinds))
+    names = plain.get("enum", [NUMBER_KIND])
     if "enum" in plain and not isinstance(value, dict):
         named = {**own, "default": _option(schema["default"]).label} if "default" in schema else own
+        options = (*_options(names), Option(_OPERAND_KIND, _OPERAND_KIND))
         return FormNode(kind="choice", value=value, options=options, changes_form=True, **named)
-    shown = value if isinstance(value, dict) else {"type": _NUMBER_KIND}
-    node = _union(operand, shown, own)
-    node.children[0] = replace(node.children[0], options=options)
-    if shown.get("type") == _NUMBER_KIND:
-        number = value.get(_NUMBER_KIND) if isinstance(value, dict) else value
-        node.children.append(_node(f"{own['path']}.number", plain, number, is_required=True))
-    return node
+    is_number = isinstance(value, int | float)
+    node = _union(operand, value if isinstance(value, dict) else {}, own)
+    if is_number:
+        node.children[0] = replace(node.children[0], value=NUMBER_KIND)
+        node.children.append(_node(f"{own['path']}.number", plain, value, is_required=True))
+    return replace(node, plain_kinds=_options(names))
 
 
 def _properties(
     path: str, schema: Schema, value: Mapping[str, Any], *, without: str = ""
 ) -> list[FormNode]:
     required = schema.get("required", ())
-    return [
-        _node(f"{path}.{name}", part, value.get(name), is_required=name in required)
-        for name, part in schema["properties"].items()
-        if name != without and not ("const" in part and name in _TAGS)
-    ]
+    properties = schema["properties"]
+    names = sorted(properties, key=lambda name: _LAST.index(name) if name in _LAST else -1)
+    nodes = []
+    for name in names:
+        part = properties[name]
+        if name == without or ("const" in part and name in _TAGS):
+            continue
+        node = _node(f"{path}.{name}", part, value.get(name), is_required=name in required)
+        is_set = value.get(name) not in (None, {}, [])
+        is_shown = name in required or is_set or not _SHOWN.isdisjoint((name, node.path))
+        nodes.append(replace(node, is_folded=not is_shown))
+    return nodes
 
 
 def _list(schema: Schema, value: list[Any], own: dict[str, Any]) -> FormNode:
@@ -255,7 +343,8 @@ def _options(values: Iterable[str]) -> tuple[Option, ...]:
 
 def _option(value: str) -> Option:
     """Return a choice; a wire name is written as words, a term of the field stays."""
-    return Option(value, humanize(value) if value[:1].islower() else value)
+    words = humanize(value) if value[:1].islower() else value
+    return Option(value, _LABELS.get(value, words))
 
 
 # Reading.
@@ -266,9 +355,13 @@ def read_text(schema: Schema, text: str) -> Any:
     return _typed(schema, text)
 
 
-def read_form(form: Mapping[str, Any], roots: Roots, *, change: str = "") -> dict[str, Any]:
-    """Return the content of a form below its roots, after one `change`: add or remove an entry of a
-    list (`add:` or `remove:` and its path).
+def read_form(
+    form: Mapping[str, Any], roots: Roots, *, change: str = "", content: Any = None
+) -> dict[str, Any]:
+    """Return the content of a form below its roots, after one `change`: an action and a path.
+
+    `add` appends the content to a list, `remove` takes an entry away, `put` replaces a part by the
+    content, and `choose` says that the kind of a part was chosen.
     """
     values: dict[str, Any] = {name: {} for name in roots}
     for path, text in form.items():
@@ -278,8 +371,7 @@ def read_form(form: Mapping[str, Any], roots: Roots, *, change: str = "") -> dic
     for name, schema in roots.items():
         values[name] = _typed(schema, _compact(values[name]))
     action, _, path = change.partition(":")
-    if action in ("add", "remove"):
-        _change(values, action, _split_path(path))
+    _change(values, action, _split_path(path), content)
     return values
 
 
@@ -337,13 +429,10 @@ def _typed(schema: Schema, value: Any) -> Any:
 
 def _typed_plain_or_operand(schema: Schema, value: Any) -> Any:
     plain, operand = schema["oneOf"]
-    kind = value.get("type") if isinstance(value, dict) else value
-    if isinstance(value, dict) and kind == _NUMBER_KIND:
-        return _typed_text(plain, value.get(_NUMBER_KIND, "1"))
-    if kind in plain.get("enum", ()):
-        return kind
-    if isinstance(value, str) and value in _resolved(operand)["discriminator"]["mapping"]:
-        return {"type": value}
+    if value == _OPERAND_KIND:
+        return {}
+    if isinstance(value, dict) and value.get("type") == NUMBER_KIND:
+        return _typed_text(plain, value.get(NUMBER_KIND, "1"))
     return _typed(operand if isinstance(value, dict) else plain, value)
 
 
@@ -370,18 +459,25 @@ def _typed_text(schema: Schema, value: Any) -> Any:
     return value
 
 
-def _change(values: dict[str, Any], action: str, parts_of_path: list[str | int]) -> None:
-    """Add an entry to the list at the end of a path, or remove the entry there."""
+def _change(
+    values: dict[str, Any], action: str, parts_of_path: list[str | int], content: Any
+) -> None:
+    """Change what stands at a path; a path that leads nowhere changes nothing."""
     inner: Any = values
     for part_of_path in parts_of_path[:-1]:
         inner = _entry(inner, part_of_path)
     last = parts_of_path[-1] if parts_of_path else ""
-    if action == "add" and isinstance(inner, dict) and isinstance(last, str):
-        entries = inner.setdefault(last, [])
-        if isinstance(entries, list):
-            entries.append(dict(_NEW_ENTRIES.get(last, {})))
-    elif action == "remove" and isinstance(inner, list) and isinstance(last, int):
-        del inner[last : last + 1]
+    match action, inner, last:
+        case "add", dict(), str():
+            entries = inner.setdefault(last, [])
+            if isinstance(entries, list):
+                entries.append({} if content is None else content)
+        case "remove", list(), int():
+            del inner[last : last + 1]
+        case "put", dict(), str():
+            inner[last] = content
+        case "put", list(), int() if last < len(inner):
+            inner[last] = content
 
 
 def _entry(value: Any, part_of_path: str | int) -> Any:

@@ -3,10 +3,9 @@
 import pytest
 
 from apps.accounts.models import User
-from apps.algorithms.configuration import STEPS
 from apps.algorithms.models import Algorithm
 from apps.algorithms.services import BUILT_IN_TEMPLATES, BuiltInTemplate
-from apps.console.editing.steps import STEPS_FORM
+from apps.console.editing.edits import STEPS_FORM
 from apps.console.schema_forms import form_of, read_form
 from apps.engine.language import read_strategy
 from tests.console.conftest import Browse
@@ -39,42 +38,6 @@ def test_a_form_gives_back_its_steps(strategy: BuiltInTemplate) -> None:
 )
 def test_a_form_gives_back_operands_levels_and_parts(steps: dict[str, dict[str, object]]) -> None:
     assert read_form(sent_by(steps), STEPS_FORM) == steps
-
-
-def test_a_source_becomes_an_operand_and_a_name_again() -> None:
-    average = {"type": "SMA", "source": "hl2"}
-    condition = {"type": "indicator_value", "indicator": average}
-    empty: dict[str, dict[str, object]] = {step: {} for step in STEPS}
-    form = sent_by({**empty, "entryConditions": {"conditions": [condition]}})
-    path = "entryConditions.conditions[0].indicator.source"
-    steps = read_form({**form, path: "CALC"}, STEPS_FORM)
-    calc = {"type": "CALC"}
-    condition["indicator"] = {"type": "SMA", "source": calc}
-    assert steps["entryConditions"] == {"conditions": [condition]}
-    steps = read_form(sent_by(steps), STEPS_FORM, change=f"add:{path}.operands")
-    condition["indicator"] = {"type": "SMA", "source": {**calc, "operands": [{"type": "PRICE"}]}}
-    assert steps["entryConditions"] == {"conditions": [condition]}
-    form = {**sent_by(steps), f"{path}.operands[0].type": "number"}
-    steps = read_form({**form, f"{path}.operands[0].number": "2.5"}, STEPS_FORM)
-    condition["indicator"] = {"type": "SMA", "source": {**calc, "operands": [2.5]}}
-    assert steps["entryConditions"] == {"conditions": [condition]}
-    form = {**sent_by(steps), f"{path}.type": "close"}
-    condition["indicator"] = {"type": "SMA", "source": "close"}
-    assert read_form(form, STEPS_FORM)["entryConditions"] == {"conditions": [condition]}
-
-
-def test_conditions_are_added_nested_and_removed() -> None:
-    empty: dict[str, dict[str, object]] = {step: {} for step in STEPS}
-    steps = read_form(sent_by(empty), STEPS_FORM, change="add:entryConditions.conditions")
-    assert steps["entryConditions"] == {"conditions": [{"type": "indicator_value"}]}
-    form = {**sent_by(steps), "entryConditions.conditions[0].type": "group"}
-    steps = read_form(form, STEPS_FORM, change="add:entryConditions.conditions[0].conditions")
-    group = {"type": "group", "conditions": [{"type": "indicator_value"}]}
-    assert steps["entryConditions"] == {"conditions": [group]}
-    paths = [node.path for step in form_of(steps, STEPS_FORM) for node in step.leaves()]
-    assert "entryConditions.conditions[0].conditions[0].indicator.type" in paths
-    steps = read_form(sent_by(steps), STEPS_FORM, change="remove:entryConditions.conditions[0]")
-    assert steps["entryConditions"] == {"conditions": []}
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from apps.engine.indicators.indicator import HIGHER_TIMEFRAMES, SOURCES, Indicat
 from apps.engine.language.operands import IndicatorOperand
 from apps.engine.language.steps import PositionSizing
 from apps.engine.language.strategy import STEP_NAMES, Strategy, parse
-from apps.engine.language.summary import Change, StepSummary, step_changes, summarize
+from apps.engine.language.summary import Change, StepSummary, summarize
 from tests.engine.configurations import complete
 
 Path = tuple[str | int, ...]
@@ -364,8 +364,8 @@ def test_an_algorithm_reads_as_plain_english() -> None:
     assert said == [
         "Long only.",
         "Enters when all conditions hold.",
-        "Entry: EMA (9) 1 candle ago crosses above MACD signal (fast period 12, slow period 26,"
-        " signal period 9) on 1-hour candles (for long positions only).",
+        "Entry: EMA (9) 1 candle ago crosses above MACD signal (12, 26, 9) on 1-hour candles"
+        " (for long positions only).",
         "Entry: any of (RSI (14) is above 55.5 (for short positions only); all of (bullish"
         " Engulfing pattern (CDLENGULFING); any of (candle starts from 09:30 to before 14:30 (for"
         " long positions only); (high + low + close) / 3 rises 3 candles in a row))) (for long"
@@ -418,8 +418,8 @@ def test_changes_are_listed_field_by_field() -> None:
     before = complete()
     stop = {"type": "points", "points": 12.5}
     after = {**before, "exitConditions": {**before["exitConditions"], "stopLoss": stop}}
-    assert step_changes(summarize(before), summarize(before)) == ()
-    assert step_changes(summarize(before), summarize(after)) == (
+    assert Change.between(summarize(before), summarize(before)) == ()
+    assert Change.between(summarize(before), summarize(after)) == (
         Change(
             "exitConditions.stopLoss",
             ("Stop loss 1.5 % from the average entry.",),
@@ -434,13 +434,13 @@ def test_added_removed_and_reordered_conditions_are_listed() -> None:
             complete(entryConditions={"positionType": "long", "conditions": list(conditions)})
         )
 
-    [change] = step_changes(steps(CROSS, RISING), steps(RISING, HOURS))
+    [change] = Change.between(steps(CROSS, RISING), steps(RISING, HOURS))
     assert (len(change.before), len(change.after)) == (1, 1)
     assert "crosses above" in change.before[0]
     assert "candle starts" in change.after[0]
-    [change] = step_changes(steps(CROSS, RISING), steps(RISING, CROSS))
+    [change] = Change.between(steps(CROSS, RISING), steps(RISING, CROSS))
     assert change.before == tuple(reversed(change.after))
-    [change] = step_changes(steps(RISING), steps(RISING, RISING))
+    [change] = Change.between(steps(RISING), steps(RISING, RISING))
     assert (len(change.before), len(change.after)) == (1, 2)
 
 

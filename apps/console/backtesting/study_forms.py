@@ -10,7 +10,7 @@ from apps.algorithms.services import STEPS, Configuration
 from apps.backtests.analysis import humanize
 from apps.backtests.models import BacktestKind
 from apps.backtests.services import STUDY_FIELDS
-from apps.console.editing.steps import STEPS_FORM
+from apps.console.editing.edits import STEPS_FORM
 from apps.console.schema_forms import FormNode, Option, Roots, form_of, read_form
 from apps.core.api.resources import ref
 from apps.engine.language import read_strategy
@@ -99,7 +99,7 @@ def _numbers(node: FormNode, names: Sequence[str], steps: Configuration) -> Iter
         return
     is_step = "." not in node.path
     for child in node.children:
-        below = [] if is_step else [*names, _name(node)] if node.kind == "object" else names
+        below = [] if is_step else [*names, _name(node)] if node.kind != "list" else names
         yield from _numbers(child, below, steps)
 
 

@@ -18,6 +18,7 @@ from apps.algorithms.serializers import (
     VersionSummarySerializer,
 )
 from apps.console.describing.alerts import alert_rows
+from apps.console.editing.steps import BLANK
 from apps.console.gate import console_page, count_as, go_to, sent, show
 from apps.console.lists import algorithm_listing, listing
 from apps.core import database
@@ -63,8 +64,10 @@ def _made(request: HttpRequest, user: User, slug: str) -> HttpResponse:
     """Make an algorithm of a built-in template, or a draft without steps; go to its page."""
     now = database.now()
     if slug == "blank":
-        algorithm = services.create(owner=user, changes={}, now=now)
-        return go_to(request, f"{_address(algorithm)}/steps", "Fill in the steps.")
+        algorithm = services.create(
+            owner=user, changes=AlgorithmBodySerializer.read(BLANK), now=now
+        )
+        return go_to(request, f"{_address(algorithm)}/steps", "Choose symbols and add conditions.")
     template = {template.slug: template for template in services.BUILT_IN_TEMPLATES}.get(slug)
     if template is None:
         raise NotFound

@@ -1,5 +1,6 @@
 """The steps of an algorithm as a form and as JSON."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -10,18 +11,39 @@ from django.views.decorators.gzip import gzip_page
 from apps.accounts.models import User
 from apps.algorithms import services
 from apps.algorithms.models import Algorithm
-from apps.algorithms.serializers import AlgorithmBodySerializer, AlgorithmSerializer, step_refs
+from apps.algorithms.serializers import AlgorithmBodySerializer, AlgorithmSerializer
 from apps.algorithms.services import STEPS, Configuration
+from apps.console.editing.edits import STEPS_FORM, Edit
 from apps.console.editing.messages import plain_refusal
 from apps.console.editing.symbols import replace_symbol
 from apps.console.editing.unsaved import UnsavedState, keep_unsaved, open_unsaved
 from apps.console.gate import by_field, console_page, count_as, go_to, is_part, show
-from apps.console.schema_forms import form_of, list_paths, read_form
+from apps.console.schema_forms import form_of, list_paths
 from apps.core import database, requests
 from apps.core.errors import Fault, InvalidInput
+from apps.engine.language import StepSummary, summarize
 
 _CALLS: Final = "/api/trading/algorithms"
-STEPS_FORM: Final = step_refs()
+
+
+BLANK: Final[Mapping[str, Mapping[str, Any]]] = {
+    "basicInfo": {"strategyType": "momentum", "timeframe": "5m"},
+    "positionSizing": {"method": "risk_based", "riskPercentage": 1},
+    "entryConditions": {"positionType": "long"},
+    "exitConditions": {"squareOffTime": "15:00"},
+    "riskParameters": {"maxPositionSize": 500_000, "maxDailyLoss": 25_000, "maxOpenPositions": 1},
+    "executionSettings": {"mode": "paper", "exchange": "NSE", "orderType": "market"},
+}
+"""The steps that a blank strategy begins with."""
+_TITLES: Final = {
+    "basicInfo": "What it trades",
+    "entryConditions": "Entry",
+    "exitConditions": "Exit",
+    "positionSizing": "Size",
+    "riskParameters": "Limits",
+    "executionSettings": "Orders and costs",
+}
+"""The steps in the order of the form."""
 
 
 @gzip_page
@@ -37,17 +59,19 @@ def steps_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpRespo
         "address": address,
         "tab": "steps",
     }
-    status, change = 200, request.POST.get("change", "")
-    if change == "drop":
+    sent_form = {path: text.replace("\0", "") for path, text in request.POST.dict().items()}
+    status, edit = 200, Edit.of(sent_form)
+    if edit.action == "drop":
         services.drop_unsaved_steps(algorithm)
         return go_to(request, address, "Dropped. These are the saved steps.")
+    if edit.action == "find" and is_part(request):
+        return show(request, "parts/found_matches", {"path": edit.path, "text": edit.text})
     if request.method == "POST":
-        sent_form = {path: text.replace("\0", "") for path, text in request.POST.dict().items()}
-        if change.startswith("symbol:"):
-            sent_form = replace_symbol(sent_form, change)
-        steps = read_form(sent_form, STEPS_FORM, change=change)
+        if edit.action == "symbol":
+            sent_form = replace_symbol(sent_form, sent_form["change"])
+        steps = edit.read(sent_form)
         context["unsaved"] = keep_unsaved(algorithm, sent_form, steps, now=database.now())
-        if change == "save":
+        if edit.action == "save":
             count_as(request, _CALLS, user=user)
             try:
                 _save(user, algorithm, steps, context["unsaved"])
@@ -58,17 +82,29 @@ def steps_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpRespo
     else:
         steps, context["unsaved"] = open_unsaved(algorithm)
     review = services.review(algorithm=_with_steps(algorithm, steps), now=database.now())
-    form = form_of(steps, STEPS_FORM)
-    lists = list_paths(form)
+    form = {node.path: node for node in form_of(steps, STEPS_FORM)}
+    lists = list_paths(form.values())
     context |= {
-        "form": form,
+        "form": [replace(form[step], label=title) for step, title in _TITLES.items()],
+        "words": _words(steps),
+        "folds": True,
         "problems": by_field(review.errors, lists),
         "doubts": by_field(review.warnings, lists),
-        "is_typing": change == "typing",
+        "is_typing": edit.action == "typing",
+        "focus": edit.path or ("" if _has_symbols(steps) else "basicInfo.symbols"),
     }
     if is_part(request):
-        return show(request, "parts/form", context)
+        return show(request, "parts/steps_form", context)
     return show(request, "algorithm_steps", context, status=status)
+
+
+def _has_symbols(steps: Configuration) -> bool:
+    return bool((steps.get("basicInfo") or {}).get("symbols"))
+
+
+def _words(steps: Configuration) -> list[tuple[str, StepSummary]]:
+    summaries = {summary.step: summary for summary in summarize(steps)}
+    return [(title, summaries[step]) for step, title in _TITLES.items()]
 
 
 def _save(user: User, algorithm: Algorithm, steps: Configuration, unsaved: UnsavedState) -> None:

@@ -15,7 +15,7 @@ from apps.engine.language.strategy import (
     parse,
     read_strategy,
 )
-from apps.engine.language.summary import Change, StepSummary, step_changes, summarize
+from apps.engine.language.summary import Change, StepSummary, describe, summarize
 
 __all__ = [
     "CATALOGUE",
@@ -30,8 +30,8 @@ __all__ = [
     "Reading",
     "StepSummary",
     "Strategy",
+    "describe",
     "parse",
     "read_strategy",
-    "step_changes",
     "summarize",
 ]

@@ -7,11 +7,12 @@ shows those that a reader asks for: not what is off, has no effect or is a matte
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import groupby
 from typing import Final, NamedTuple
+
+from pydantic import ValidationError
 
 from apps.engine.errors import FieldError
 from apps.engine.indicators.catalogue import CATALOGUE
@@ -95,6 +96,24 @@ _WEEKDAYS: Final = {
     "SAT": "Saturdays",
     "SUN": "Sundays",
 }
+_NAMES: Final = {
+    "AROON": "Aroon",
+    "BBANDS": "Bollinger",
+    "CHOP": "Choppiness",
+    "DONCHIAN": "Donchian",
+    "FISHER": "Fisher",
+    "HA": "Heikin-Ashi",
+    "ICHIMOKU": "Ichimoku",
+    "KC": "Keltner",
+    "MAX": "highest",
+    "MIN": "lowest",
+    "RENKO": "Renko",
+    "SAR": "Parabolic SAR",
+    "SQUEEZE": "Squeeze",
+    "STOCH": "Stochastic",
+    "SUPERTREND": "Supertrend",
+    "VOLUME": "volume",
+}
 _GROUPS: Final = {"AND": "all of", "OR": "any of"}
 _PRODUCTS: Final = {
     "intraday": "Intraday: positions are closed before the session ends.",
@@ -111,7 +130,10 @@ _ON_RANK: Final = {
     "hold": "Keeps positions whatever their place in the ranking.",
     "leave": "Exits at the next open at a place beyond those kept, or without one.",
 }
-_WORD_BREAK: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_CONDITION_TYPES: Final = frozenset(
+    {"indicator_indicator", "indicator_value", "candle_pattern", "time_window", "group"}
+)
+_ANY_COMPARISON: Final = {"type": "indicator_value", "operator": "above", "value": 0}
 
 
 class Sentence(NamedTuple):
@@ -141,6 +163,25 @@ class Change(NamedTuple):
     before: tuple[str, ...]
     after: tuple[str, ...]
 
+    @classmethod
+    def between(
+        cls, before: Iterable[StepSummary], after: Iterable[StepSummary]
+    ) -> tuple[Change, ...]:
+        """Return the sentences that only one of the two has, field by field; all sentences of a
+        field if only their order differs.
+        """
+        old, new = _by_field(before), _by_field(after)
+        differences = []
+        for field in dict.fromkeys((*old, *new)):
+            earlier, later = old.get(field, ()), new.get(field, ())
+            if earlier == later:
+                continue
+            gone = tuple(text for text in earlier if text not in later)
+            come = tuple(text for text in later if text not in earlier)
+            is_reordered = not gone and not come
+            differences.append(cls(field, *((earlier, later) if is_reordered else (gone, come))))
+        return tuple(differences)
+
 
 def summarize(steps: Mapping[str, object]) -> tuple[StepSummary, ...]:
     """Return the steps, complete or partial, in words, in their order."""
@@ -154,21 +195,18 @@ def summarize(steps: Mapping[str, object]) -> tuple[StepSummary, ...]:
     )
 
 
-def step_changes(before: Iterable[StepSummary], after: Iterable[StepSummary]) -> tuple[Change, ...]:
-    """Return the sentences that only one of the two has, field by field; all sentences of a field
-    if only their order differs.
-    """
-    old, new = _by_field(before), _by_field(after)
-    differences = []
-    for field in dict.fromkeys((*old, *new)):
-        earlier, later = old.get(field, ()), new.get(field, ())
-        if earlier == later:
-            continue
-        gone = tuple(text for text in earlier if text not in later)
-        come = tuple(text for text in later if text not in earlier)
-        is_reordered = not gone and not come
-        differences.append(Change(field, *((earlier, later) if is_reordered else (gone, come))))
-    return tuple(differences)
+def describe(part: Mapping[str, object]) -> str | None:
+    """Return an operand or a condition, as it is on the wire, in words; None if it is not valid."""
+    is_condition = part.get("type") in _CONDITION_TYPES
+    condition = part if is_condition else {**_ANY_COMPARISON, "indicator": part}
+    try:
+        entry = EntryConditions.model_validate({"positionType": "long", "conditions": [condition]})
+    except ValidationError:
+        return None
+    [stored] = entry.conditions
+    if is_condition or not isinstance(stored, IndicatorValue):
+        return _condition(stored)
+    return _operand(stored.indicator)
 
 
 def _by_field(summaries: Iterable[StepSummary]) -> dict[str, tuple[str, ...]]:
@@ -574,10 +612,11 @@ def _operand(operand: NumberOrOperand) -> str:
             return _number(operand)
     row = CATALOGUE[operand.type]
     if row.type == "PRICE":
-        text = _source(operand)
+        text = "price" if operand.source == SOURCES[0] else _source(operand)
     else:
-        output = "" if operand.output == "value" else f" {operand.output}"
-        text = f"{_type_name(row.type)}{output}{_settings(operand)}"
+        text = f"{_type_name(row.type)}{_output(operand)}{_settings(operand)}"
+        if row.type == "OPENING_RANGE":
+            text = f"{_named(operand, 'minutes')}-minute opening range {operand.output}"
         if row.has_source and operand.source != SOURCES[0]:
             text += f" of {_source(operand)}"
     if operand.on is not None:
@@ -590,17 +629,20 @@ def _operand(operand: NumberOrOperand) -> str:
 
 
 def _type_name(code: str) -> str:
-    """Return the name of an indicator: "opening range" for OPENING_RANGE, but RSI for RSI."""
-    return code.replace("_", " ").lower() if "_" in code else code
+    """Return the name of an indicator: "previous day" for PREVIOUS_DAY, but RSI for RSI."""
+    return _NAMES.get(code) or (code.replace("_", " ").lower() if "_" in code else code)
+
+
+def _output(operand: IndicatorOperand) -> str:
+    """Return the chosen line of an indicator, unless it has the indicator's name."""
+    is_first = operand.output == CATALOGUE[operand.type].outputs[0].name
+    is_named = operand.output in ("value", operand.type.lower())
+    return "" if is_first and is_named else f" {operand.output}"
 
 
 def _settings(operand: IndicatorOperand) -> str:
-    parameters = CATALOGUE[operand.type].parameters
-    written = [p.name for p in parameters if getattr(operand, p.name) is not None]
-    if len(parameters) == 1:
-        values = [_named(operand, name) for name in written]
-    else:
-        values = [f"{_words(name)} {_named(operand, name)}" for name in written]
+    names = (parameter.name for parameter in CATALOGUE[operand.type].parameters)
+    values = [_named(operand, name) for name in names if getattr(operand, name) is not None]
     return f" ({', '.join(values)})" if values else ""
 
 
@@ -660,7 +702,3 @@ def _counted(count: int, noun: str) -> str:
 
 def _listed(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def _words(name: str) -> str:
-    return _WORD_BREAK.sub(" ", name).lower()

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from apps.accounts.models import User
 from apps.backtests.models import Backtest
 from apps.backtests.running import results
-from apps.engine.language import Change, step_changes, summarize
+from apps.engine.language import Change, summarize
 from apps.engine.results import METRICS, Array, PairedReturns
 
 IdPair = tuple[str, str]
@@ -52,7 +52,7 @@ def compare_backtests(*, owner: User, ids: IdPair) -> BacktestComparison:
         backtests=(first, second),
         curves=curves,
         metrics=paired_metrics(first, second.performance or {}),
-        changes=step_changes(summarize(first.configuration), summarize(second.configuration)),
+        changes=Change.between(summarize(first.configuration), summarize(second.configuration)),
         returns=returns,
         verdict=_verdict(returns),
         not_examined=_not_examined(first, second),

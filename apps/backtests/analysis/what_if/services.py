@@ -16,7 +16,7 @@ from apps.backtests.running import results, trial_ledger
 from apps.backtests.running.simulating import BacktestOutput, load_inputs
 from apps.core.errors import Code, InvalidInput, ServiceError
 from apps.engine import EngineError
-from apps.engine.language import Change, parse, read_strategy, step_changes, summarize
+from apps.engine.language import Change, parse, read_strategy, summarize
 from apps.market.candles import lower_bounds
 
 # Bars over all symbols that are read and simulated within a request; a year of minutes of one
@@ -94,7 +94,7 @@ def simulate_changes(
         same_candles = _has_same_candles(original, output)
     return WhatIf(
         backtest=original,
-        changes=step_changes(summarize(original.configuration), summarize(steps)),
+        changes=Change.between(summarize(original.configuration), summarize(steps)),
         metrics=metrics,
         same_candles=same_candles,
         stored=variant if store else None,

@@ -46,3 +46,29 @@ document.addEventListener("change", ({ target }) => {
   target.setCustomValidity(isTooLarge ? target.dataset.tooLarge : "");
   target.reportValidity();
 });
+
+// The arrow keys move through the choices of a search; Escape closes what is open; Ctrl+S saves.
+document.addEventListener("keydown", (event) => {
+  const save = document.querySelector(".save [value=save]");
+  if (save && (event.ctrlKey || event.metaKey) && event.key === "s") {
+    event.preventDefault();
+    save.click();
+  }
+  const picker = event.target.closest(".picker");
+  if (picker && ["ArrowDown", "ArrowUp"].includes(event.key)) {
+    const stops = [...picker.querySelectorAll("input, button")];
+    const next = stops.indexOf(event.target) + (event.key === "ArrowDown" ? 1 : -1);
+    stops[Math.max(0, Math.min(next, stops.length - 1))].focus();
+    event.preventDefault();
+  }
+  if (event.key !== "Escape") return;
+  const chip = event.target.closest("details.chip[open]");
+  if (!chip) return;
+  chip.open = false;
+  chip.querySelector("summary").focus();
+});
+
+// An open part closes when something else is clicked.
+document.addEventListener("click", ({ target }) => {
+  for (const chip of document.querySelectorAll("details.chip[open]")) chip.open = chip.contains(target);
+});
