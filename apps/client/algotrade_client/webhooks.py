@@ -1,6 +1,7 @@
 """Webhooks: endpoints that receive events."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from .records import Delivery, Webhook, WebhookWithSecret
 from .resource import Id, Resource, id_of, to_wire
@@ -12,11 +13,13 @@ class Webhooks(Resource):
     def list(self) -> Iterator[Webhook]:
         return self._listed(Webhook, _PATH)
 
-    def create(
-        self, url: str, events: Sequence[str], *, description: str | None = None
-    ) -> WebhookWithSecret:
-        """Register an endpoint. Its `secret` signs the messages, and is shown once."""
-        body = to_wire({"url": url, "events": [*events], "description": description})
+    def create(self, url: str | None, events: Sequence[str], **options: Any) -> WebhookWithSecret:
+        """Register an endpoint. Its `secret` signs the messages, and is shown once.
+
+        Options are those of the call in snake case: `description`, and for chats `kind`, `token`,
+        `digest` and `quiet_hours`. A Telegram bot has a token and no `url`.
+        """
+        body = to_wire({"url": url, "events": [*events], **options})
         return self._post(WebhookWithSecret, _PATH, body)
 
     def delete(self, webhook: Id) -> None:
