@@ -90,7 +90,7 @@ def test_the_keyboard_alone_is_enough(stranger: BrowserContext) -> None:
     press(page, "New strategy")
     press(page, "Use this strategy: EMA cross")
     press(page, "Steps")
-    reach(page, "Remove condition 1")
+    reach(page, r"Remove: EMA \(9\) crosses above EMA \(21\)")
     press(page, "In words")
     press(page, "Backtest")
     press(page, "Run the backtest")
