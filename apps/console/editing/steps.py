@@ -91,15 +91,19 @@ def steps_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpRespo
         "problems": by_field(review.errors, lists),
         "doubts": by_field(review.warnings, lists),
         "is_typing": edit.action == "typing",
-        "focus": edit.path or ("" if _has_symbols(steps) else "basicInfo.symbols"),
+        "focus": _focus(edit, steps),
     }
     if is_part(request):
         return show(request, "parts/steps_form", context)
     return show(request, "algorithm_steps", context, status=status)
 
 
-def _has_symbols(steps: Configuration) -> bool:
-    return bool((steps.get("basicInfo") or {}).get("symbols"))
+def _focus(edit: Edit, steps: Configuration) -> str:
+    """Return the path that has the focus next: of a choice, or where a new strategy begins."""
+    if edit.action in ("add", "put"):
+        return edit.path
+    has_symbols = (steps.get("basicInfo") or {}).get("symbols")
+    return "" if edit.action or has_symbols else "basicInfo.symbols"
 
 
 def _words(steps: Configuration) -> list[tuple[str, StepSummary]]:

@@ -21,6 +21,7 @@ CONDITIONS = (
     "relative volume (20) is above 1.5",
 )
 LEVEL = "15-minute opening range low"
+BUSY = ".htmx-request, .htmx-swapping, .htmx-settling"
 
 
 @pytest.fixture(params=[1366, 390])
@@ -76,9 +77,11 @@ def test_a_strategy_is_built_by_the_mouse_alone(blank: Page) -> None:
     for number, text in enumerate(CONDITIONS, start=1):
         choose(blank.get_by_label(SEARCH).first, text)
         expect(blank.locator(".condition")).to_have_count(number)
-    blank.locator("#f-exitConditions-stopLoss-type").select_option("level")
+    kind = blank.locator("#f-exitConditions-stopLoss-type")
+    kind.focus()
+    kind.select_option("level")
     clicks += 2  # a native list is opened, and an entry is clicked
-    choose(blank.get_by_label("Search an indicator").last, LEVEL)
+    choose(blank.locator("#f-exitConditions-stopLoss-price-search"), LEVEL)
     blank.get_by_text(LEVEL, exact=True).last.wait_for()
     click(blank.get_by_role("button", name="Save", exact=True))
     check(stored(blank))
@@ -107,7 +110,7 @@ def test_a_strategy_is_built_by_the_keyboard_alone(blank: Page) -> None:
 
     expect(blank.get_by_label("Symbols")).to_be_focused()
     type_in("hdfc bank")
-    add = blank.get_by_role("button", name="NSE:HDFCBANK").first
+    add = blank.get_by_role("button", name="Use NSE:HDFCBANK")
     add.wait_for()
     tab_to(add)
     press("Enter")
@@ -118,6 +121,7 @@ def test_a_strategy_is_built_by_the_keyboard_alone(blank: Page) -> None:
         type_in(text)
         press("Enter")
         expect(blank.locator(".condition")).to_have_count(number)
+        expect(blank.locator(BUSY)).to_have_count(0)
         expect(search).to_be_focused()
     tab_to(blank.locator("#f-exitConditions-stopLoss-type"))
     type_in("L")

@@ -31,7 +31,7 @@ def test_symbols_are_searched_added_and_kept_for_the_next_visit(
     expect(symbols).to_have_value("NSE:RELIANCE, NSE:INFY, NSE:TCSS")
     page.get_by_role("button", name="Use NSE:TCS for NSE:TCSS").click()
     expect(symbols).to_have_value("NSE:RELIANCE, NSE:INFY, NSE:TCS")
-    row = page.get_by_role("listitem").filter(has_text="NSE:INFY")
+    row = page.locator("#parts .choices li").filter(has_text="NSE:INFY")
     expect(row).to_contain_text(re.compile(r"1m, .* candles"))
     violations = Axe().run(page).response["violations"]
     assert [violation["id"] for violation in violations] == []

@@ -56,6 +56,7 @@ document.addEventListener("keydown", (event) => {
   }
   const picker = event.target.closest(".picker");
   if (picker && ["ArrowDown", "ArrowUp"].includes(event.key)) {
+    event.target.removeAttribute("autofocus");
     const stops = [...picker.querySelectorAll("input, button")];
     const next = stops.indexOf(event.target) + (event.key === "ArrowDown" ? 1 : -1);
     stops[Math.max(0, Math.min(next, stops.length - 1))].focus();
@@ -67,6 +68,9 @@ document.addEventListener("keydown", (event) => {
   chip.open = false;
   chip.querySelector("summary").focus();
 });
+
+// A search that has the focus after a choice shows its choices when it is clicked.
+document.addEventListener("pointerdown", ({ target }) => target.removeAttribute("autofocus"));
 
 // An open part closes when something else is clicked.
 document.addEventListener("click", ({ target }) => {
