@@ -164,6 +164,14 @@ COMMANDS: Final = (
             argument("--replace-sample", action="store_true"),
         ),
     ),
+    Command(
+        "mcp",
+        commands.mcp,
+        (
+            argument("--http", type=int, metavar="PORT", help="instead of standard input"),
+            argument("--url", help="the service, with --http; by default that of the login"),
+        ),
+    ),
 )
 
 SCRIPTS: Final = {

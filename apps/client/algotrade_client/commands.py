@@ -15,8 +15,8 @@ from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
 
 from .client import Client
-from .errors import AlgotradeError, Unauthorized
-from .keys import log_in, save_login, sign_up
+from .errors import AlgotradeError, ExtraMissing, Unauthorized
+from .keys import log_in, save_login, saved_login, sign_up
 from .records import Backtest, CreatedKey, Json, Review
 from .terminal import Table, Terminal, in_words
 
@@ -406,3 +406,20 @@ def _moment(text: str) -> dt.datetime:
 
 def _present(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
+
+
+# Assistants.
+
+
+def mcp(arguments: Namespace, screen: Terminal) -> int:
+    """Serve tools to an assistant, by the Model Context Protocol."""
+    try:
+        from . import assistants
+    except ImportError as error:
+        message = "Assistants need a package: pip install 'algotrade-client[mcp]'"
+        raise ExtraMissing(message) from error
+    if arguments.http is None:
+        assistants.serve_standard_input()
+    else:
+        assistants.serve_http(arguments.url or saved_login().url, arguments.http)
+    return OK
