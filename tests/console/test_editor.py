@@ -130,6 +130,11 @@ def test_a_number_becomes_an_indicator_and_a_number_again() -> None:
     assert condition_of(again) == {**number, "value": 1}
 
 
+def test_a_comparison_without_an_indicator_stays_so() -> None:
+    condition = {"type": "indicator_value", "operator": "above", "value": 1}
+    assert condition_of(edited(with_condition(condition), "check")) == condition
+
+
 def test_a_movement_compares_with_nothing_else() -> None:
     pair = {"indicator1": {"type": "RSI"}, "indicator2": {"type": "PRICE"}}
     steps = with_condition({"type": "indicator_indicator", "operator": "above", **pair})

@@ -72,10 +72,12 @@ def _agree(conditions: Any) -> None:
             condition.pop("value", None)
         else:
             condition.pop("candles", None)
-        if isinstance(right, dict) and condition.get("operator") not in _MOVES:
+        is_pair = isinstance(right, dict) and condition.get("operator") not in _MOVES
+        condition["type"] = "indicator_indicator" if is_pair else "indicator_value"
+        if left is not None:
+            condition["indicator1" if is_pair else "indicator"] = left
+        if is_pair:
             condition.pop("value", None)
-            condition |= {"type": "indicator_indicator", "indicator1": left, "indicator2": right}
-        else:
-            if isinstance(right, int):
-                condition["value"] = right
-            condition |= {"type": "indicator_value", "indicator": left}
+            condition["indicator2"] = right
+        elif isinstance(right, int):
+            condition["value"] = right
