@@ -136,7 +136,10 @@ def test_a_stored_range_needs_no_warning(api: Api, alice: User) -> None:
     assert coverage["sessions"] == pytest.approx(SESSIONS_OF_2024, abs=2)
     assert "low_coverage" not in [note["code"] for note in done["receipt"]["notes"]]
     report = api(alice).get(f"{PATH}/{done['id']}/report").content.decode()
-    assert f"<td>{coverage['heldSessions']}</td><td>{coverage['sessions']}</td>" in report
+    assert (
+        f'<td class="lesser">{coverage["heldSessions"]}</td>'
+        f'<td class="lesser">{coverage["sessions"]}</td>'
+    ) in report
 
 
 def test_minutes_make_the_sessions_of_longer_candles(api: Api, alice: User) -> None:

@@ -91,10 +91,10 @@ def name_in_explanations(**indicator: Any) -> str:
     ("indicator", "words", "name"),
     [
         ({"type": "VWAP"}, "VWAP", "VWAP"),
-        ({"type": "VWAP", "anchor": "week"}, "VWAP (anchor week)", "VWAP(week)"),
+        ({"type": "VWAP", "anchor": "week"}, "VWAP (week)", "VWAP(week)"),
         (
             {"type": "VWAP", "output": "upper", "anchor": "session", "multiplier": 2},
-            "VWAP upper (anchor session, multiplier 2)",
+            "VWAP upper (session, 2)",
             "VWAP(2).upper",
         ),
         (
@@ -104,13 +104,13 @@ def name_in_explanations(**indicator: Any) -> str:
         ),
         (
             {"type": "BBANDS", "output": "percentB"},
-            "BBANDS percentB (period 20, multiplier 2, ma type SMA)",
+            "Bollinger percentB (20, 2, SMA)",
             "BBANDS(20, 2, SMA).percentB",
         ),
         ({"type": "PREVIOUS_WEEK"}, "previous week close", "PREVIOUS_WEEK.close"),
         (
             {"type": "ALMA", "source": "hl2"},
-            "ALMA (period 9, peak offset 0.85, sigma 6) of (high + low) / 2",
+            "ALMA (9, 0.85, 6) of (high + low) / 2",
             "ALMA(9, 0.85, 6) of hl2",
         ),
     ],
@@ -118,5 +118,5 @@ def name_in_explanations(**indicator: Any) -> str:
 def test_an_absent_parameter_is_not_in_words(
     indicator: dict[str, Any], words: str, name: str
 ) -> None:
-    assert words_of(**indicator) == f"Entry: close is above {words}."
+    assert words_of(**indicator) == f"Entry: price is above {words}."
     assert name_in_explanations(**indicator) == name

@@ -194,7 +194,7 @@ def test_the_command_refuses_all_symbols_and_names_the_option(
 def test_the_command_replaces_the_sample_on_request(
     sample: Candles, tmp_path: Path, option: str
 ) -> None:
-    assert "2 added, 0 held already, 0 replaced, 3 held before" in load(
+    assert "2 added, 0 held already, 0 replaced, 3 older candles removed" in load(
         file_of_two(tmp_path), option
     )
     assert stored("1d") == stored("1d", "NSE:TCS") == [at("2026-06-30 00:00")]
