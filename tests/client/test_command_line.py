@@ -110,6 +110,13 @@ def wired(monkeypatch: pytest.MonkeyPatch, db: None) -> None:
         monkeypatch.setattr(commands, name, partial(getattr(keys, name), **options_of(wire)))
 
 
+@pytest.mark.parametrize("words", [("login",), ("mcp", "--http", "8765", "--url")])
+def test_a_secret_is_not_sent_unencrypted(typist: Typist, words: tuple[str, ...]) -> None:
+    code, _ = typist.run(*words, "http://trading.example", is_terminal=True)
+    assert code == command_line.REFUSED
+    assert "unencrypted" in typist.errors
+
+
 @pytest.mark.usefixtures("wired")
 def test_a_login_stores_a_key_and_shows_no_secret(typist: Typist, alice: User) -> None:
     words = ("login", URL, "--email", alice.email, "--scopes", "read,backtest", "--insecure")

@@ -41,11 +41,16 @@ class CommandError(AlgotradeError):
 # Logins.
 
 
+def _is_open(url: str) -> bool:
+    """Return whether others on the way to another machine can read what is sent."""
+    address = urlsplit(url)
+    return address.scheme == "http" and address.hostname not in _LOCAL
+
+
 def login(arguments: Namespace, screen: Terminal) -> int:
     """Get a key with a password, and store it."""
     url = arguments.url
-    address = urlsplit(url)
-    if address.scheme == "http" and address.hostname not in _LOCAL and not arguments.insecure:
+    if _is_open(url) and not arguments.insecure:
         raise CommandError(f"{url} would carry the password unencrypted: use https, or --insecure.")
     email = arguments.email or _ask("E-mail address: ")
     password = _ask_secret("Password: ")
@@ -421,5 +426,7 @@ def mcp(arguments: Namespace, screen: Terminal) -> int:
     if arguments.http is None:
         assistants.serve_standard_input()
     else:
+        if arguments.url and _is_open(arguments.url):
+            raise CommandError(f"{arguments.url} would carry keys unencrypted: use https.")
         assistants.serve_http(arguments.url or saved_login().url, arguments.http)
     return OK

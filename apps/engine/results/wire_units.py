@@ -51,6 +51,7 @@ _PERCENT: Final = (
     "maxFavorableExcursion",
     "riskOfRuin",
     "ruinThreshold",
+    "percentOfBar",
 )
 
 FIELD_UNITS: Final[Mapping[str, Unit]] = {
