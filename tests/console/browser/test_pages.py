@@ -39,6 +39,8 @@ SCROLLED = (
     ".filter(part => part.scrollWidth > part.clientWidth).map(part => part.innerText.slice(0, 80))"
     ".filter(text => text)"  # none of a closed part
 )
+# A bar that stays in view covers what is below it at this moment; scrolling uncovers it.
+UNSTICK = "document.querySelectorAll('.bar, .save').forEach(bar => bar.style.position = 'static')"
 NO_TOKEN = (
     "document.querySelectorAll('[name=csrfmiddlewaretoken]').forEach(field => field.remove())"
 )
@@ -99,6 +101,7 @@ def _check(page: Page, name: str) -> None:
     assert page.evaluate(OVERFLOW) <= 0, "the page is wider than the window"
     if page.viewport_size == {"width": 390, "height": WIDTHS[390]}:
         assert page.evaluate(SCROLLED) == [], "a table or the menu scrolls sideways"
+    page.evaluate(UNSTICK)
     options = {"runOnly": {"type": "tag", "values": TAGS}, "resultTypes": ["violations"]}
     violations = Axe().run(page, options=options).response["violations"]
     serious = [rule for rule in violations if rule["impact"] in ("serious", "critical")]
