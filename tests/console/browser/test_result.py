@@ -58,7 +58,7 @@ def test_a_repeated_backtest_says_whether_it_is_equal(result: Page) -> None:
     messages = console_of(result)
     result.get_by_role("button", name="Reproduce").press("Enter")
     result.wait_for_url(re.compile("/app/backtests/[0-9a-f]+$"))
-    expect(result.get_by_text("equal, to the last byte")).to_be_visible(timeout=60_000)
+    expect(result.get_by_text("same result, to the last byte")).to_be_visible(timeout=60_000)
     assert messages == []
 
 
@@ -86,7 +86,7 @@ def test_up_to_four_are_compared_and_more_is_said(
     messages = console_of(page)
     backtest = trader.pages["backtest"].rsplit("/", 1)[1]
     page.goto("/app/backtests/compare?" + "&".join([f"id={backtest}"] * 5))
-    expect(page.get_by_text("1 more was left out.")).to_be_visible()
+    expect(page.get_by_text("1 left out.")).to_be_visible()
     expect(page.locator("thead th")).to_have_count(5)
     expect(page.locator(".plot path[class*=curve]")).to_have_count(4)
     assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -44,7 +44,7 @@ STORED = """
 """
 BARS = "SELECT sum(bars) FROM market_candlechunk WHERE symbol = %s AND timeframe = %s"
 SECONDS_TO_STORE = 60_000
-OVER_SAMPLE = "Replace generated candles"
+OVER_SAMPLE = "Replace sample candles"
 
 
 def check(page: Page, path: Path, *ticked: str, form: str = "Candles", **options: str) -> str:
