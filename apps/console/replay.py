@@ -100,15 +100,19 @@ def _act(request: HttpRequest, user: User) -> HttpResponse:
 
 def _start(request: HttpRequest, user: User) -> HttpResponse:
     start, until = request.POST.get("from", ""), request.POST.get("to", "")
-    trading.start_replay(
+    symbols = _symbols_of(request.POST.get("symbols", ""))
+    feed = trading.start_replay(
         user=user,
-        symbols=_symbols_of(request.POST.get("symbols", "")),
+        symbols=symbols,
         start=read_moment("from", start, last=False) if start else None,
         until=read_moment("to", until, last=True) if until else None,
         speed=_speed_of(request.POST.get("speed", "")),
         now=database.now(),
     )
-    return go_to(request, REPLAY, "The replay begins. Active algorithms trade as it plays.")
+    message = "The replay begins. Active algorithms trade as it plays."
+    if left_out := ", ".join(symbol for symbol in symbols if symbol not in feed.symbols):
+        message += f" Left out, as they have no {feed.timeframe} candles: {left_out}."
+    return go_to(request, REPLAY, message)
 
 
 def _symbols_of(text: str) -> list[str]:

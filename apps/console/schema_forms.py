@@ -108,7 +108,7 @@ class FormNode:
 
     @property
     def limits(self) -> list["FormNode"]:
-        """Of a comparison, what is set beside its sentence: its side, and how far it looks back."""
+        """The settings of a comparison beside its sentence: its side and its last candles."""
         return [child for child in self.shown if child.name in ("side", "within")]
 
     @property

@@ -184,6 +184,15 @@ def test_a_chosen_trailing_stop_is_on() -> None:
     assert steps["exitConditions"]["trailingStop"] == {"type": "percentage", "enabled": True}
 
 
+def test_the_words_beside_the_form_begin_with_entry_and_exit(browse: Browse, alice: User) -> None:
+    client = browse(alice)
+    page = client.get(f"{make_from_gallery(client, 'ema-cross')}/steps").content.decode()
+    words = page.partition("In words</h2>")[2]
+    titles = re.findall("<h3>(.*?)</h3>", words)
+    assert titles[:3] == ["Entry", "Exit", "Size"]
+    assert len(titles) == 6
+
+
 # Whole strategies.
 
 

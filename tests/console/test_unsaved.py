@@ -1,6 +1,7 @@
 """Unsaved changes of the steps: kept while a trader types, shown on return, saved or dropped."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -8,7 +9,9 @@ from django.test import Client
 from apps.accounts.models import User
 from apps.algorithms import services
 from apps.algorithms.models import Algorithm, UnsavedSteps
+from apps.algorithms.serializers import AlgorithmBodySerializer
 from apps.algorithms.unsaved_steps import MOST_CHARACTERS
+from apps.core import database
 from tests import make
 from tests.console.conftest import Browse
 from tests.console.test_schema_forms import sent_by
@@ -130,3 +133,23 @@ def test_nobody_else_sees_them(
     assert stranger.get(address_of(algorithm)).status_code == 404
     assert stranger.post(address_of(algorithm), {"change": "drop"}).status_code == 404
     assert UnsavedSteps.objects.count() == 1
+
+
+def test_a_save_at_the_same_moment_is_not_overwritten(
+    browse: Browse, alice: User, algorithm: Algorithm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tab = Tab(browse(alice), algorithm)
+    keep = services.keep_unsaved_steps
+
+    def keep_after_another(*arguments: Any, **options: Any) -> UnsavedSteps | None:
+        sizing = {"method": "risk_based", "riskPercentage": 2}
+        changes = AlgorithmBodySerializer.read({"positionSizing": sizing})
+        now = database.now()
+        services.update(owner=alice, algorithm_id=algorithm.pk, changes=changes, now=now)
+        return keep(*arguments, **options)
+
+    monkeypatch.setattr(services, "keep_unsaved_steps", keep_after_another)
+    tab.send("save", "0.75")
+    algorithm.refresh_from_db()
+    assert algorithm.position_sizing["riskPercentage"] == 2
+    assert UnsavedSteps.objects.get().configuration["positionSizing"]["riskPercentage"] == 0.75

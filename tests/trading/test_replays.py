@@ -227,6 +227,16 @@ def test_the_page_begins_and_ends_a_replay(browse: Browse, olga: User) -> None:
     assert clock.replayed_until() is None
 
 
+def test_symbols_without_these_candles_are_left_out_and_named(browse: Browse, olga: User) -> None:
+    store_candles("NSE:INFY", "1d", rising_minutes(f"{DAY} 00:00", 1))
+    form = {"action": "start", "symbols": f"{SBIN} NSE:INFY NSE:NONE", "from": DAY, "speed": "max"}
+    page = browse(olga).post("/app/data/replay", form, follow=True).content.decode()
+    assert "Left out, as they have no 1m candles: NSE:INFY, NSE:NONE." in page
+    feed = read_feed(database.now())
+    assert feed is not None
+    assert feed.symbols == [SBIN]
+
+
 @pytest.mark.parametrize(
     ("form", "message"),
     [

@@ -52,7 +52,7 @@ class ValidationError(ApiError):
 
     @property
     def errors(self) -> list[Mapping[str, Any]]:
-        """All wrong values, each with `field` and `message`."""
+        """The wrong values, each with its `field` and `message`."""
         first = {**self.details, "message": self.message}
         return list(self.details.get("errors") or [first])
 

@@ -17,7 +17,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Terminal:
-    """Where commands write. `is_json` is true where standard output is no terminal."""
+    """The output of commands: JSON if `is_json`, else text for a person."""
 
     is_json: bool
     output: TextIO

@@ -18,7 +18,7 @@ from apps.algorithms.serializers import (
     VersionSummarySerializer,
 )
 from apps.console.describing.alerts import alert_rows
-from apps.console.editing.steps import BLANK
+from apps.console.editing.steps import BLANK, READING_ORDER
 from apps.console.gate import console_page, count_as, go_to, sent, show
 from apps.console.lists import algorithm_listing, listing
 from apps.core import database
@@ -74,17 +74,6 @@ def _made(request: HttpRequest, user: User, slug: str) -> HttpResponse:
     algorithm = services.clone(owner=user, algorithm_id=template.id, name=template.name, now=now)
     text = "Added to your algorithms. Edit it, or backtest it as it is."
     return go_to(request, _address(algorithm), text)
-
-
-READING_ORDER = (
-    "entryConditions",
-    "exitConditions",
-    "positionSizing",
-    "riskParameters",
-    "basicInfo",
-    "executionSettings",
-)
-"""The steps as a trader reads them."""
 
 
 @console_page()

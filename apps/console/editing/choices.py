@@ -1,7 +1,4 @@
-"""What a trader chooses for a place of the form: conditions to begin with, and indicators.
-
-The most used ones come first; the others are found by their name, their words or their use.
-"""
+"""Conditions and indicators to choose from: the most used first, the others by searching."""
 
 import math
 import re
@@ -17,7 +14,7 @@ _NUMBER_OF_FIRST: Final = 20
 _GROUPS_DEEP: Final = 3
 
 
-def _above(left: Fragment, right: Fragment | float, operator: str = "above") -> Fragment:
+def _compare(left: Fragment, operator: str, right: Fragment | float) -> Fragment:
     """Return the comparison of an operand with an operand or a number."""
     if isinstance(right, Mapping):
         operands = {"indicator1": left, "operator": operator, "indicator2": right}
@@ -25,8 +22,12 @@ def _above(left: Fragment, right: Fragment | float, operator: str = "above") -> 
     return {"type": "indicator_value", "indicator": left, "operator": operator, "value": right}
 
 
+def _above(left: Fragment, right: Fragment | float) -> Fragment:
+    return _compare(left, "above", right)
+
+
 def _crosses(left: Fragment, right: Fragment | float) -> Fragment:
-    return _above(left, right, "crosses_above")
+    return _compare(left, "crosses_above", right)
 
 
 _PRICE: Final = {"type": "PRICE"}
@@ -104,7 +105,7 @@ _GROUP: Final = {
 
 
 class Choice(NamedTuple):
-    """A part of the steps that a button puts into its place, with what it is called."""
+    """A part of the steps in words; its button adds it, or puts it in its place."""
 
     text: str
     hint: str
@@ -113,8 +114,9 @@ class Choice(NamedTuple):
 
 
 def find_choices(path: str, text: str = "") -> list[Choice]:
-    """Return what may be added to the list of conditions at a path, or may be the operand there:
-    what matches the text, the best first; without a text the most used.
+    """Return the conditions for the list at a path, or the operands for a place there.
+
+    They match the text, the best first; without a text they are the most used.
     """
     if not path.endswith("conditions"):
         return _matching(_operands(), text)
@@ -125,7 +127,7 @@ def find_choices(path: str, text: str = "") -> list[Choice]:
 
 
 def verb_of(path: str) -> str:
-    """Return what a choice does at a path: it is added to a list, or put in a place."""
+    """Return what a button does at a path: add to a list, or put in a place."""
     return "add" if path.endswith(("conditions", "operands")) else "put"
 
 
@@ -136,9 +138,7 @@ def fragment_of(text: str) -> Fragment | None:
 
 
 def _matching(choices: tuple[Choice, ...], text: str) -> list[Choice]:
-    """Return choices that have each word of the text: first those whose own text has them all, then
-    those whose hint or use has.
-    """
+    """Return the choices with all words: first in their own text, then in hint or use."""
     words = text.lower().split()
     if not words:
         return list(choices[:_NUMBER_OF_FIRST])

@@ -1,4 +1,4 @@
-"""One edit of the form of the steps: what a button, a choice or the Enter key does to them."""
+"""Edits of the steps in the form: by a button, a choice or the Enter key."""
 
 from collections.abc import Mapping
 from copy import deepcopy
@@ -16,7 +16,7 @@ _MOVES = ("rising", "falling")
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """What a posted form asks for: an action, the path that it is about, and the chosen text."""
+    """An edit of a posted form: its action, its path, and the chosen or searched text."""
 
     action: str = ""  # add, put, remove, choose, find, typing, check or save
     path: str = ""

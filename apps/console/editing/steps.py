@@ -44,6 +44,15 @@ _TITLES: Final = {
     "executionSettings": "Orders and costs",
 }
 """The steps in the order of the form."""
+READING_ORDER: Final = (
+    "entryConditions",
+    "exitConditions",
+    "positionSizing",
+    "riskParameters",
+    "basicInfo",
+    "executionSettings",
+)
+"""The steps as a trader reads them."""
 
 
 @gzip_page
@@ -108,17 +117,24 @@ def _focus(edit: Edit, steps: Configuration) -> str:
 
 def _words(steps: Configuration) -> list[tuple[str, StepSummary]]:
     summaries = {summary.step: summary for summary in summarize(steps)}
-    return [(title, summaries[step]) for step, title in _TITLES.items()]
+    return [(_TITLES[step], summaries[step]) for step in READING_ORDER]
 
 
 def _save(user: User, algorithm: Algorithm, steps: Configuration, unsaved: UnsavedState) -> None:
-    """Save the steps, unless another version was saved since. Raises InvalidInput."""
+    """Save the steps, unless another version was saved since.
+
+    Raises InvalidInput, and PreconditionFailed if it is saved at the same moment.
+    """
     if unsaved.version != algorithm.version:
         text = f"Version {algorithm.version} was saved after you began. Save again to replace it."
         raise InvalidInput(Fault("", text))
-    body = AlgorithmBodySerializer.read(steps)
-    now = database.now()
-    services.update(owner=user, algorithm_id=algorithm.pk, changes=body, now=now)
+    services.update(
+        owner=user,
+        algorithm_id=algorithm.pk,
+        changes=AlgorithmBodySerializer.read(steps),
+        now=database.now(),
+        expected=requests.Expectation(frozenset({requests.tag_of(algorithm.rev)})),
+    )
     services.drop_unsaved_steps(algorithm)
 
 

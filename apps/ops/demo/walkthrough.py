@@ -176,9 +176,9 @@ class Walk:
         for trade in trades:
             self.say(f"    {trade.exit_time:%Y-%m-%d} {_trade_line(trade)}")
         standing = self.client.runs.standing(algorithm)
-        self.say(f"    net profit of {len(trades)} trades: {standing.net_profit}")
+        self.say(f"    net profit of {len(trades)} trades: {standing.net_profit:+.2f}")
         account = self.client.runs.account()
-        self.say(f"    balance {account.balance}, reserved {account.reserved}")
+        self.say(f"    balance {account.balance:.2f}, reserved {account.reserved:.2f}")
 
     def _wait_for_webhooks(self) -> None:
         """Wait until each event was delivered, signed."""

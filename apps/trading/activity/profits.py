@@ -14,18 +14,17 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Final
 
-from django.db.models import F, FloatField, Sum, Window
-from django.db.models.functions import Cast, Coalesce, Lead
+from django.db.models import F, Sum, Window
+from django.db.models.functions import Coalesce, Lead
 
 from apps.accounts.models import User
 from apps.core.times import INDIA
 from apps.market.services import market_moment
+from apps.trading.booking.profit_of_day import EQUITY_NOW
 from apps.trading.models import EntryKind, LedgerEntry, Position, SessionStart
 from apps.trading.models.money import ZERO, rupees
 
-# An ended run without positions has no state; its result is in its capital.
-_EQUITY_NOW: Final = Coalesce(F("run__state__equity"), Cast("run__capital", FloatField()))
-_GAINED: Final = _EQUITY_NOW - F("equity")
+_GAINED: Final = EQUITY_NOW - F("equity")
 # Sessions of all runs in a list of days.
 _MOST_SESSIONS: Final = 5_000
 
@@ -62,7 +61,7 @@ def profits_by_day(*, owner: User) -> list[tuple[date, float]]:
     if reset := resets.values_list("at", flat=True).first():
         sessions = sessions.filter(run__started_at__gte=reset)
     next_equity = Window(Lead("equity"), partition_by="run", order_by="day")
-    rows = sessions.annotate(gained=Coalesce(next_equity, _EQUITY_NOW) - F("equity"))
+    rows = sessions.annotate(gained=Coalesce(next_equity, EQUITY_NOW) - F("equity"))
     newest = list(rows.order_by("-day").values_list("day", "gained")[:_MOST_SESSIONS])
     days = [
         (day, sum(gained for _, gained in group))

@@ -44,10 +44,11 @@ _PROPOSED: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class ReplayRange:
-    """The stored candles that a replay can play: the shortest timeframe, and the first and last
-    moments.
+    """The stored candles that a replay can play: their shortest timeframe, the symbols that have
+    it, and the first and last moments.
     """
 
+    symbols: tuple[str, ...]
     timeframe: str
     first: datetime
     last: datetime
@@ -78,17 +79,17 @@ def propose_symbols() -> list[str]:
 def find_range(symbols: Collection[str]) -> ReplayRange | None:
     """Return the stored candles of these symbols in their shortest timeframe; None without any."""
     series = [
-        (str(row["timeframe"]), str(row["first"]), str(row["last"]))
-        for rows in stored_timeframes_of(symbols).values()
+        (symbol, str(row["timeframe"]), str(row["first"]), str(row["last"]))
+        for symbol, rows in stored_timeframes_of(symbols).items()
         for row in rows
     ]
     if not series:
         return None
-    shortest = min((timeframe for timeframe, *_ in series), key=TIMEFRAMES.__getitem__)
-    spans = [(first, last) for timeframe, first, last in series if timeframe == shortest]
-    first = datetime.fromisoformat(min(first for first, _ in spans))
-    last = datetime.fromisoformat(max(last for _, last in spans))
-    return ReplayRange(shortest, first, last)
+    shortest = min((timeframe for _, timeframe, *_ in series), key=TIMEFRAMES.__getitem__)
+    played = [row for row in series if row[1] == shortest]
+    first = datetime.fromisoformat(min(first for *_, first, _ in played))
+    last = datetime.fromisoformat(max(last for *_, last in played))
+    return ReplayRange(tuple(symbol for symbol, *_ in played), shortest, first, last)
 
 
 @transaction.atomic
@@ -103,8 +104,8 @@ def start_replay(
 ) -> Feed:
     """Request a replay of stored candles; a worker plays it.
 
-    After an earlier replay it continues where the market's time stands. Raises Forbidden,
-    InvalidInput, FeedIsActive.
+    Symbols without candles of the shortest timeframe are left out. After an earlier replay it
+    continues where the market's time stands. Raises Forbidden, InvalidInput, FeedIsActive.
     """
     _require_right(user)
     if not 1 <= len(symbols) <= MOST_SYMBOLS:
@@ -124,7 +125,7 @@ def start_replay(
     feed = begin_feed(
         FeedPlan(
             kind=FeedKind.REPLAY,
-            symbols=symbols,
+            symbols=stored.symbols,
             timeframe=stored.timeframe,
             start=begins,
             until=ends,
@@ -133,7 +134,7 @@ def start_replay(
         ),
         now=now,
     )
-    details = {"symbols": list(symbols), "from": indian_time(moment(begins)), "speed": speed}
+    details = {"symbols": list(stored.symbols), "from": indian_time(moment(begins)), "speed": speed}
     audit.record(Action.REPLAY_STARTED, None, actor=audit.user(user), now=now, **details)
     enqueue_replay()
     return feed

@@ -35,6 +35,7 @@ _PAUSES: Final[Mapping[EndpointKind, float]] = {
     EndpointKind.DISCORD: 2.0,
 }
 _GROUP_PAUSE: Final = 3.0
+_HEADERS: Final = {"content-type": "application/json", "user-agent": "algotrade-webhooks/1"}
 _NEW_LINE: Final = "\n"
 _AGAIN: Final = "Sent again after an interruption: you may have this already."
 
@@ -111,9 +112,6 @@ def message_of(
         # A name of an algorithm such as @everyone calls nobody.
         address, payload = opened[0], {"content": text, "allowed_mentions": {"parse": []}}
     return Message(address, orjson.dumps(payload), _HEADERS, read, pause)
-
-
-_HEADERS: Final = {"content-type": "application/json", "user-agent": "algotrade-webhooks/1"}
 
 
 def _escaped(text: str) -> str:
