@@ -175,6 +175,7 @@ INSTALLED_APPS = [
     "apps.symbols",
     "apps.market",
     "apps.webhooks",
+    "apps.alerts",
     "apps.algorithms",
     "apps.backtests",
     "apps.trading",

@@ -1,0 +1,84 @@
+"""The series of received alerts: who reads what, and that no alert comes behind a reader."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.db import IntegrityError, transaction
+
+from apps.accounts.models import User
+from apps.alerts import series, services
+from apps.alerts.models import AlertClock, AlertFormat, AlertHook, AlertMessage, ReceivedAlert
+
+NOW = datetime(2026, 11, 27, 5, 0, tzinfo=UTC)
+SECOND = int(NOW.timestamp())
+Receive = Callable[..., ReceivedAlert]
+
+
+@pytest.fixture
+def receive(alice: User) -> Receive:
+    AlertClock.objects.create(owner=alice)
+    hook = AlertHook.objects.create(
+        owner=alice, name="mine", format=AlertFormat.JSON, secret_digest="0" * 64, created_at=NOW
+    )
+
+    def receive(name: str, symbol: str = "", *, at: datetime) -> ReceivedAlert:
+        key = f"{AlertMessage.objects.count():064}"
+        message = AlertMessage.objects.create(hook=hook, key=key, body="{}", received_at=at)
+        return ReceivedAlert.objects.create(
+            message=message, owner=alice, name=name, symbol=symbol, received_at=at
+        )
+
+    return receive
+
+
+def test_times_are_those_of_the_symbol_and_of_alerts_about_every_symbol(
+    alice: User, receive: Receive
+) -> None:
+    receive("buy", "NSE:INFY", at=NOW)
+    receive("buy", at=NOW + timedelta(seconds=60))
+    receive("buy", "NSE:TCS", at=NOW + timedelta(seconds=120))
+    receive("sell", "NSE:INFY", at=NOW)
+    times = services.alert_times(
+        owner_id=alice.pk, names=["buy"], symbols=["NSE:INFY", "NSE:TCS"], until=SECOND + 120
+    )
+    assert times["NSE:INFY"]["buy"].tolist() == [SECOND, SECOND + 60]
+    assert times["NSE:TCS"]["buy"].tolist() == [SECOND + 60, SECOND + 120]
+
+
+def test_a_time_is_rounded_up_and_bounds_are_exact(alice: User, receive: Receive) -> None:
+    for microseconds in (-1, 0, 1):
+        receive("buy", at=NOW + timedelta(microseconds=microseconds))
+
+    def read(since: int | None, until: int) -> list[int]:
+        times = services.alert_times(
+            owner_id=alice.pk, names=["buy"], symbols=["NSE:INFY"], since=since, until=until
+        )
+        return list(times["NSE:INFY"]["buy"])
+
+    assert read(None, SECOND) == [SECOND, SECOND]
+    assert read(SECOND, SECOND + 1) == [SECOND + 1]
+
+
+def test_an_alert_of_another_user_is_not_read(alice: User, bob: User, receive: Receive) -> None:
+    receive("buy", at=NOW)
+    assert services.first_alerts(owner_id=bob.pk, names=["buy"]) == {}
+    assert services.first_alerts(owner_id=alice.pk, names=["buy", "sell"]) == {"buy": NOW}
+
+
+def test_what_comes_after_a_reading_comes_later_than_it(alice: User) -> None:
+    AlertClock.objects.create(owner=alice)
+    services.close_reading(owner_ids=[alice.pk], until=SECOND)
+    services.close_reading(owner_ids=[alice.pk], until=SECOND - 60)
+    behind = NOW - timedelta(seconds=2)
+    with transaction.atomic():
+        assert series.time_of_receipt(alice.pk, now=behind) > NOW
+        ahead = NOW + timedelta(seconds=1)
+        assert series.time_of_receipt(alice.pk, now=ahead) == ahead
+
+
+def test_an_alert_is_never_rewritten(receive: Receive) -> None:
+    alert = receive("buy", at=NOW)
+    with pytest.raises(IntegrityError, match="never rewritten"), transaction.atomic():
+        ReceivedAlert.objects.filter(pk=alert.pk).update(price=1)
+    alert.delete()
