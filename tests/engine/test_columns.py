@@ -67,7 +67,7 @@ def test_a_block_is_computed_with_the_warmup_bars_before_it() -> None:
 
 
 def test_infinite_values_are_packed_as_unknown() -> None:
-    batch = BlockBatch((Block(0, 1, 3, 0, 2), Block(1, 3, 5, 0, 6)), 2)
+    batch = BlockBatch((Block(0, 1, 3, 0, 2), Block(1, 3, 5, 0, 6)), 2, "1m")
     tables = [np.array([[1.0, np.inf, 2.0]]), np.array([[3.0, -np.inf, np.nan, 4.0]])]
     nan = np.nan
     wanted = [[nan, 1.0, nan, 2.0, 3.0, nan, nan, 4.0]]

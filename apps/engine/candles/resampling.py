@@ -15,13 +15,16 @@ class CannotResample(EngineError):
 def bar_ends(
     time: NDArray[np.int64], timeframe: str, sessions: Sessions | None
 ) -> NDArray[np.int64]:
-    """Return the end of each bar (ascending starts, below a day): after its length, at most the
-    close.
+    """Return the end of each bar (ascending starts): after its length, at most the session's close;
+    of a day the close, of a week the end of its Sunday.
     """
+    length = TIMEFRAME_SECONDS[timeframe]
+    if length >= DAY:
+        return buckets(time, length, sessions)[1]
     first = np.flatnonzero(np.diff(ist_day(time), prepend=-1))
     closes = _hours(ist_day(time[first]), sessions)[1]
     close = np.repeat(closes, np.diff(first, append=len(time)))
-    end = time + TIMEFRAME_SECONDS[timeframe]
+    end = time + length
     return np.where(time < close, np.minimum(end, close), end)
 
 

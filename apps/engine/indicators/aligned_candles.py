@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine.candles.candles import DAY, TIMEFRAME_SECONDS, Candles, day_start, ist_day
-from apps.engine.candles.resampling import bar_ends, buckets
+from apps.engine.candles.resampling import bar_ends
 from apps.engine.candles.sessions import Sessions
 
 OLDEST_DAYS: Final = 7
@@ -75,11 +75,7 @@ class _Clock(NamedTuple):
     sessions: Sessions | None
 
     def ends(self, time: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the end of each candle: of a day its session's close, of a week its Sunday's."""
-        length = TIMEFRAME_SECONDS[self.timeframe]
-        if length < DAY:
-            return bar_ends(time, self.timeframe, self.sessions)
-        return buckets(time, length, self.sessions)[1]
+        return bar_ends(time, self.timeframe, self.sessions)
 
 
 def _seen(bars: Candles, own: _Clock, candles: Candles, other: _Clock) -> NDArray[np.int64]:

@@ -1,4 +1,5 @@
-"""Conditions: comparisons of operands, candle patterns, hours and dates, and groups of conditions.
+"""Conditions: comparisons of operands, candle patterns, hours and dates, alerts, and groups of
+conditions.
 
 Entries and exits have the same conditions (`Conditions`), each with the same sides.
 """
@@ -23,6 +24,7 @@ from apps.engine.language.fields import (
     incomplete,
     refused,
     seconds_of_day,
+    without_control,
 )
 from apps.engine.language.operands import Calc, Operand, Timeframe, Warmups
 from apps.engine.language.ranking import Rank
@@ -48,8 +50,8 @@ _SIDE = Field(
     None,
     description=(
         "Count the condition only for this side, as written; `both`: for each side as written."
-        " Absent: for both sides, mirrored for the opposite side. Arithmetic and other symbols have"
-        " no mirror: where one is needed, they need a side."
+        " Absent: for both sides, mirrored for the opposite side. Arithmetic, other symbols and"
+        " alerts have no mirror: where one is needed, they need a side."
     ),
     examples=["long"],
 )
@@ -280,7 +282,35 @@ class TimeWindow(StrictModel):
         return self
 
 
-Single: TypeAlias = IndicatorIndicator | IndicatorValue | CandlePattern | TimeWindow
+def _without_blanks_around(name: str) -> str:
+    if name != name.strip():
+        raise refused("must not begin or end with a blank")
+    return name
+
+
+class AlertSignal(StrictModel):
+    """An alert from outside that was received in this candle."""
+
+    type: Literal["signal"]
+    name: Annotated[
+        str,
+        Field(min_length=1, max_length=100),
+        AfterValidator(without_control),
+        AfterValidator(_without_blanks_around),
+    ] = Field(
+        description=(
+            "The name of the alert. True at a candle where one was received for this symbol, or"
+            " for no symbol, after the end of the candle before and up to its own end."
+        ),
+        examples=["breakout"],
+    )
+    side: Maybe[ConditionSide] = _SIDE
+    within: Maybe[CandleCount] = _WITHIN
+    operands: ClassVar[Mapping[str, Operand]] = {}
+    warmups: ClassVar[Warmups] = ()
+
+
+Single: TypeAlias = IndicatorIndicator | IndicatorValue | CandlePattern | TimeWindow | AlertSignal
 """A condition that holds no others."""
 
 T = TypeVar("T")
@@ -394,8 +424,8 @@ class EntryConditions(StrictModel):
         1,
         description=(
             "The number of candles that confirm each condition: a level must hold on each"
-            " of them, a cross or pattern must have come at the first, and a cross must"
-            " have held since. 0 and 1 need no confirmation."
+            " of them, a cross, pattern or alert must have come at the first, and a cross"
+            " must have held since. 0 and 1 need no confirmation."
         ),
     )
     conditions: Conditions = Field(description="Up to 20 conditions; a group counts as one.")

@@ -7,6 +7,7 @@ above zero so that no division, tick or step can meet a denormal.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, TypeAlias, TypeVar
+from unicodedata import category
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
@@ -56,6 +57,13 @@ def at_most(entries: int) -> BeforeValidator:
         return value
 
     return BeforeValidator(check)
+
+
+def without_control(text: str) -> str:
+    """Refuse control characters, including invisible formatting characters."""
+    if any(category(character) in ("Cc", "Cf") for character in text):
+        raise refused("holds a control character")
+    return text
 
 
 def _whole(value: object) -> object:

@@ -90,6 +90,12 @@ class SessionOfMonth(NamedTuple):
     high: int
 
 
+class AlertCheck(NamedTuple):
+    """Bars in which an alert of this name was received (rule 25)."""
+
+    name: str
+
+
 class Within(NamedTuple):
     """A check that held at one of the last candles, this one included."""
 
@@ -106,7 +112,7 @@ class GroupCheck(NamedTuple):
 
 CalendarCheck: TypeAlias = Weekdays | SessionOfMonth
 Check: TypeAlias = (
-    Comparison | Movement | PatternCheck | Hours | CalendarCheck | Within | GroupCheck
+    Comparison | Movement | PatternCheck | Hours | CalendarCheck | AlertCheck | Within | GroupCheck
 )
 
 
@@ -156,6 +162,8 @@ def _resolve(condition: Single, *, inverted: bool) -> Check:
         return _measure(condition, inverted=inverted)
     if condition.type == "candle_pattern":
         return _pattern(condition, inverted=inverted)
+    if condition.type == "signal":
+        return AlertCheck(condition.name)
     return _window(condition)
 
 

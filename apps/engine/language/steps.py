@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Annotated, Literal, TypeAlias
-from unicodedata import category
 
 from pydantic import AfterValidator, Field
 
@@ -23,6 +22,7 @@ from apps.engine.language.fields import (
     at_most,
     incomplete,
     refused,
+    without_control,
 )
 from apps.engine.language.operands import Operand, PercentageOrOperand  # noqa: F401
 
@@ -311,13 +311,6 @@ class RiskParameters(StrictModel):
     )
 
 
-def _without_control(text: str) -> str:
-    """Refuse control characters, including invisible formatting characters."""
-    if any(category(character) in ("Cc", "Cf") for character in text):
-        raise refused("holds a control character")
-    return text
-
-
 class ExecutionSettings(StrictModel):
     """The filling of orders.
 
@@ -341,7 +334,7 @@ class ExecutionSettings(StrictModel):
             " wait for their price only during the next candle."
         )
     )
-    broker: Maybe[Annotated[str, Field(max_length=50), AfterValidator(_without_control)]] = Field(
+    broker: Maybe[Annotated[str, Field(max_length=50), AfterValidator(without_control)]] = Field(
         None,
         description="The broker's name. On paper it only selects the broker's charges.",
         examples=["zerodha"],

@@ -23,6 +23,7 @@ from apps.engine.indicators.indicator import HIGHER_TIMEFRAMES, OVERSHOOTING, UN
 from apps.engine.indicators.patterns import PATTERNS
 from apps.engine.indicators.series import OWN_CANDLES, CandleSource
 from apps.engine.language.conditions import (
+    AlertSignal,
     CandlePattern,
     EntryConditions,
     IndicatorIndicator,
@@ -218,6 +219,12 @@ class Strategy(StrictModel):
             if isinstance(condition, TimeWindow) and condition.sessionOfMonth is not None
         )
         return sorted({low < 0 for low, *_ in spans})
+
+    @property
+    def alert_names(self) -> tuple[str, ...]:
+        """The names of the alerts that conditions read, each once, in order."""
+        conditions = (condition for _, condition in _conditions_by_path(self))
+        return tuple(sorted({c.name for c in conditions if isinstance(c, AlertSignal)}))
 
     def entry_windows(self) -> Iterator[tuple[str, TimeWindow]]:
         """Yield every time window of the entry conditions, with its dotted path."""
@@ -591,16 +598,20 @@ def _without_side(path: str, conditions: object) -> Iterator[FieldError]:
         inside = condition.get("conditions")
         if inside is not None:
             yield from _without_side(f"{path}[{i}].conditions", inside)
-        elif any(
-            _has_no_mirror(name, condition.get(name))
-            for name in ("indicator", "indicator1", "indicator2")
-        ):
+        elif unmirrored := _unmirrored_in(condition):
             field = f"{path}[{i}].side"
-            message = (
-                f"{field} is required: CALC and what is read of another symbol have no mirror."
-                " Write long, short or both."
-            )
-            yield FieldError(field, message)
+            message = f"{field} is required: {unmirrored} have no mirror."
+            yield FieldError(field, f"{message} Write long, short or both.")
+
+
+def _unmirrored_in(condition: Mapping[str, object]) -> str:
+    """Return the parts without a mirror of a condition in words, if it has any."""
+    if condition.get("type") == "signal":
+        return "alerts"
+    operands = ("indicator", "indicator1", "indicator2")
+    if any(_has_no_mirror(name, condition.get(name)) for name in operands):
+        return "CALC and what is read of another symbol"
+    return ""
 
 
 def _at(steps: Mapping[str, object], *path: str) -> object:

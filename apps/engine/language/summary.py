@@ -19,6 +19,7 @@ from apps.engine.indicators.catalogue import CATALOGUE
 from apps.engine.indicators.indicator import SOURCES
 from apps.engine.indicators.patterns import PATTERNS
 from apps.engine.language.conditions import (
+    AlertSignal,
     AnyGroup,
     CandlePattern,
     Condition,
@@ -131,7 +132,7 @@ _ON_RANK: Final = {
     "leave": "Exits at the next open at a place beyond those kept, or without one.",
 }
 _CONDITION_TYPES: Final = frozenset(
-    {"indicator_indicator", "indicator_value", "candle_pattern", "time_window", "group"}
+    {"indicator_indicator", "indicator_value", "candle_pattern", "time_window", "signal", "group"}
 )
 _ANY_COMPARISON: Final = {"type": "indicator_value", "operator": "above", "value": 0}
 
@@ -551,6 +552,8 @@ def _condition(condition: Condition) -> str:
                 text += f" {_counted(condition.offset, 'candle')} ago"
         case TimeWindow():
             text = _window(condition)
+        case AlertSignal():
+            text = f'alert "{condition.name}" is received'
         case _:
             text = _group(condition)
     if condition.within is not None:

@@ -35,6 +35,7 @@ _MESSAGES = {
     "less_than_equal": "must be at most {le:g}",
     "bool_type": "must be true or false",
     "string_type": "must be a string",
+    "string_too_short": "must not be empty",
     "string_too_long": "must have at most {max_length} characters",
     "string_pattern_mismatch": 'must be a time of the form "HH:MM"',
     "tuple_type": "must be an array",

@@ -35,7 +35,7 @@ class Block(NamedTuple):
 
 
 class BlockBatch(NamedTuple):
-    """Consecutive blocks, with their columns packed in order.
+    """Consecutive blocks of a timeframe, with their columns packed in order.
 
     The wanted bars of each come after `lookback` earlier ones of the same array, NaN if it has
     fewer: a condition with no longer lookback never sees the previous block.
@@ -43,6 +43,7 @@ class BlockBatch(NamedTuple):
 
     blocks: tuple[Block, ...]
     lookback: int
+    timeframe: str
 
     @property
     def size(self) -> int:
@@ -91,9 +92,9 @@ def batches_of(
         if wanted == end:
             continue  # a block without bars
         if packed_at >= BATCH_BARS:
-            batches.append(BlockBatch(tuple(blocks), lookback))
+            batches.append(BlockBatch(tuple(blocks), lookback, timeframe))
             blocks, packed_at = [], 0
         packed_at += lookback
         blocks.append(Block(max(edge - WARMUP_BARS, 0), wanted, end, begin, packed_at))
         packed_at += end - wanted
-    return [*batches, BlockBatch(tuple(blocks), lookback)]
+    return [*batches, BlockBatch(tuple(blocks), lookback, timeframe)]

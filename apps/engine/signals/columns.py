@@ -32,6 +32,7 @@ from apps.engine.indicators.series import (
     over,
     shifted,
 )
+from apps.engine.signals.alerts import NO_ALERTS, AlertTimes, Times, alerted, bar_edges
 from apps.engine.signals.blocks import Block, BlockBatch, batches_of
 
 MOST_TABLES = 40
@@ -87,12 +88,13 @@ def _bytes_of(arrays: Arrays) -> int:
 
 class SymbolBars(NamedTuple):
     """The bars of a symbol as conditions read them: its candles, those of other sources aligned to
-    them, and its calendar.
+    them, its calendar, and its alerts.
     """
 
     candles: Candles
     aligned: Mapping[CandleSource, AlignedCandles] = MappingProxyType({})
     sessions: Sessions | None = None
+    alerts: AlertTimes = NO_ALERTS
 
 
 class BatchColumns:
@@ -102,6 +104,7 @@ class BatchColumns:
         self._bars, self._batch, self._cache = bars, batch, cache
         self._tables = dict[Hashable, Table]()
         self._arrays = dict[CandleSource, dict[Block, tuple[int, int]]]()
+        self._edges: Times | None = None
 
     def __len__(self) -> int:
         return self._batch.size
@@ -121,6 +124,24 @@ class BatchColumns:
         if value.candles != OWN_CANDLES:
             return self._read_aligned(value)
         return shifted(self._table(value.series)[value.column], value.offset)
+
+    def alerted(self, name: str) -> NDArray[np.bool_]:
+        """Return at each packed bar whether an alert of this name was received in it."""
+        packed = np.zeros(len(self), np.bool_)
+        times = self._bars.alerts.get(name)
+        if times is None:
+            return packed
+        batch = self._batch
+        begin, stop = batch.first_packed(batch.blocks[0]), batch.blocks[-1].stop
+        if self._edges is None:
+            bars = self._bars
+            self._edges = bar_edges(bars.candles, begin, stop, batch.timeframe, bars.sessions)
+        truth = alerted(times, self._edges)
+        for block in batch.blocks:
+            own = truth[batch.first_packed(block) - begin : block.stop - begin]
+            end = block.packed_at + block.stop - block.first
+            packed[end - len(own) : end] = own
+        return packed
 
     def _table(self, series: Series) -> Table:
         """Return the packed columns of a series."""

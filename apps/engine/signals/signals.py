@@ -18,6 +18,7 @@ from apps.engine.indicators.series import Floats, Read, Series, reads_of, series
 from apps.engine.kernel.codes import SHARE
 from apps.engine.kernel.records import LEVELS, NO_LEVELS, RANGES
 from apps.engine.language.sides import (
+    AlertCheck,
     Check,
     Comparison,
     GroupCheck,
@@ -171,9 +172,9 @@ def _atr(period: int) -> Read:
 def confirmed(check: Check, columns: BatchColumns, candles: int) -> Truth:
     """Return whether the check holds at each bar, confirmed by this many candles.
 
-    Levels and movements must hold on each of them. A pattern must end at the first of them; a cross
-    must happen there, with its side holding since. Hours count at the last one. Members of a group
-    are confirmed separately.
+    Levels and movements must hold on each of them. A pattern must end at the first of them, or an
+    alert be received in it; a cross must happen there, with its side holding since. Hours count at
+    the last one. Members of a group are confirmed separately.
     """
     match check:
         case GroupCheck(_, ()):
@@ -196,6 +197,8 @@ def confirmed(check: Check, columns: BatchColumns, candles: int) -> Truth:
             pattern = columns.read(read)
             seen = pattern * sign > 0 if sign else np.abs(pattern) > 0
             return _earlier(seen, candles - 1)
+        case AlertCheck(name):
+            return _earlier(columns.alerted(name), candles - 1)
         case Movement(value, operator, steps) if counts_own_candles(value):
             column = columns.read(value)
             return _held(_moved(column, shifted(column, 1), operator), steps + candles - 1)

@@ -17,6 +17,7 @@ from apps.engine.indicators.series import Calculation, CandleSource, ComputedVal
 from apps.engine.kernel.codes import TRAIL_LEVEL
 from apps.engine.language.conditions import Condition, EntryConditions, LogicalOperator, Side
 from apps.engine.language.sides import (
+    AlertCheck,
     Check,
     Comparison,
     GroupCheck,
@@ -348,6 +349,8 @@ def text_of(check: Check) -> str:
             return f"is in sessions {low} to {high} of the month"
         case PatternCheck(read, sign):
             return f"{name_of(read)}, {_SIGNS[sign]}"
+        case AlertCheck(name):
+            return f'alert "{name}" is received'
         case Movement(value, operator, steps):
             return f"{name_of(value)} {operator} over {steps} candle{'s' if steps > 1 else ''}"
         case Comparison(left, operator, right):

@@ -30,6 +30,7 @@ from apps.engine.kernel.codes import (
 from apps.engine.kernel.records import NO_LEVELS, NO_MARGINS, NO_VOLUME, Plan
 from apps.engine.language.strategy import Strategy
 from apps.engine.results.wire_receipt import ReceiptNote
+from apps.engine.signals.alerts import NO_ALERTS, AlertTimes, bar_edges, between
 from apps.engine.signals.columns import Arrays, ColumnCache, SymbolBars
 from apps.engine.signals.required_inputs import RequiredInputs
 from apps.engine.signals.signals import (
@@ -97,7 +98,8 @@ class History:
     held to the contract's last session.
     `higher_timeframes` holds the candles of every higher timeframe that the strategy reads, without
     unfinished ones: from WARMUP_BARS before their block that holds the first day of that block, or
-    all there are. `other_symbols` are the ones symbols that it reads.
+    all there are. `other_symbols` are the ones symbols that it reads. `alerts` are all alerts for
+    this symbol or for none, up to the end of the last bar at least (rule 25).
     """
 
     # The age of the closes that limit prices, and that of closes of an underlying, in days.
@@ -118,6 +120,7 @@ class History:
     expiry_notes: tuple[Note, ...] = ()
     higher_timeframes: Mapping[str, Candles] = field(default_factory=dict)
     other_symbols: Sequence[OtherSymbol] = ()
+    alerts: AlertTimes = field(default_factory=dict)
 
     def may_be_locked(self, timeframe: str) -> bool:
         """Return whether a price in the timeframe may be locked at a limit of its day (rule 22)."""
@@ -134,7 +137,8 @@ class SymbolSeries(NamedTuple):
     candle, and `unknown_months` counts the candles at which they are not known. `out_of_session`
     counts the bars of the range outside of sessions, included in the candles or not; `after_expiry`
     those after the contract's last session, which never are. `short_margins` and `volume` have one
-    row for each candle, or none (rule 6).
+    row for each candle, or none (rule 6). `alerts` are those received in `used` that conditions
+    read.
     """
 
     symbol: str
@@ -149,11 +153,12 @@ class SymbolSeries(NamedTuple):
     after_expiry: int = 0
     short_margins: NDArray[np.float64] = NO_MARGINS
     volume: NDArray[np.float64] = NO_VOLUME
+    alerts: AlertTimes = NO_ALERTS
 
     @property
     def bars(self) -> SymbolBars:
         """The bars as conditions read them."""
-        return SymbolBars(self.used, self.aligned, self.sessions)
+        return SymbolBars(self.used, self.aligned, self.sessions, self.alerts)
 
     @classmethod
     def of(cls, strategy: Strategy, history: History, start: int, end: int) -> SymbolSeries:
@@ -199,6 +204,7 @@ class SymbolSeries(NamedTuple):
             after_expiry,
             short_margins_of(strategy, contract, candles, history.underlying),
             candles.volume if strategy.executionSettings.maxVolumeShare else NO_VOLUME,
+            _alerts(strategy, history, used),
         )
 
 
@@ -385,6 +391,16 @@ def _aligned(
         last = int(aligned.seen.max())
         selected[source] = aligned._replace(candles=candles.slice(0, last + 1))
     return selected
+
+
+def _alerts(strategy: Strategy, history: History, used: Candles) -> AlertTimes:
+    """Return the alerts that conditions read, those received in the bars `used`."""
+    names = strategy.alert_names
+    if not names:
+        return NO_ALERTS
+    edges = bar_edges(used, 0, len(used), strategy.basicInfo.timeframe, history.sessions)
+    none = np.empty(0, np.int64)
+    return {name: between(history.alerts.get(name, none), edges) for name in names}
 
 
 def _warm_from(aligned: AlignedCandles, needed: int) -> int:
