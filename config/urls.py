@@ -20,6 +20,7 @@ from apps.accounts.views import (
     SessionViewSet,
     TwoFactorViewSet,
 )
+from apps.alerts.views import AlertHookViewSet, ReceivedAlertViewSet
 from apps.algorithms.views import (
     AlgorithmViewSet,
     IndicatorViewSet,
@@ -58,6 +59,8 @@ router.register("api/trading/algorithms", DriftViewSet, basename="drift")
 router.register("api/trading/algorithms", RunExplanationViewSet, basename="run-explanation")
 router.register("api/trading/standings", StandingViewSet, basename="standing")
 router.register("api/trading/orders", OrderViewSet, basename="order")
+router.register("api/trading/alert-hooks", AlertHookViewSet, basename="alert-hook")
+router.register("api/trading/alerts", ReceivedAlertViewSet, basename="received-alert")
 router.register("api/algorithms", PerformanceViewSet, basename="performance")
 router.register("api/trading/templates", TemplateViewSet, basename="template")
 router.register("api/trading/indicators", IndicatorViewSet, basename="indicator")

@@ -65,6 +65,11 @@ class AlertHook(models.Model):
             ),
         ]
 
+    @property
+    def expected_clock(self) -> str | None:
+        """`expected_by` as its owner wrote it."""
+        return None if self.expected_by is None else f"{self.expected_by:%H:%M}"
+
     def __str__(self) -> str:
         return self.name
 

@@ -1,5 +1,29 @@
-"""The verbs of alerts, as other apps call them."""
+"""The verbs of alerts, as views and other apps call them."""
 
+from apps.alerts.hooks import (
+    address_of,
+    change_hook,
+    create_hook,
+    end_hook,
+    hooks_of,
+    messages_of,
+    read_hook,
+    received_alerts,
+    rotate_hook_secret,
+)
 from apps.alerts.series import alert_times, close_reading, first_alerts
 
-__all__ = ["alert_times", "close_reading", "first_alerts"]
+__all__ = [
+    "address_of",
+    "alert_times",
+    "change_hook",
+    "close_reading",
+    "create_hook",
+    "end_hook",
+    "first_alerts",
+    "hooks_of",
+    "messages_of",
+    "read_hook",
+    "received_alerts",
+    "rotate_hook_secret",
+]

@@ -19,7 +19,7 @@ from apps.core.api.resources import (
     StrictSerializer,
     example,
 )
-from apps.engine.candles import Symbol
+from apps.engine.candles import InvalidSymbol, Symbol
 from apps.symbols.models import Instrument, OptionType, Source, Type
 from apps.symbols.services import MOST_EXPIRIES
 
@@ -43,6 +43,17 @@ class VerbatimField(serializers.Field[str, str, str, Any]):
         if not isinstance(data, str):
             raise serializers.ValidationError("must be a string")
         return data
+
+
+@extend_schema_field(SYMBOL)
+class SymbolFilterField(serializers.Field[str, str, str, Any]):
+    """A well-formed symbol."""
+
+    def to_internal_value(self, data: str) -> str:
+        try:
+            return str(Symbol.parse(data))
+        except InvalidSymbol as error:
+            raise serializers.ValidationError(error.reason) from None
 
 
 @extend_schema_field(

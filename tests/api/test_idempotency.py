@@ -21,6 +21,7 @@ from apps.backtests.models import Backtest
 from apps.core.api.resources import idempotency
 from apps.core.models import IdempotencyKey
 from tests import make, openapi
+from tests.alerts.hooks import hook_of
 from tests.backtests.price_series import wave_candles
 from tests.backtests.submissions import submit
 from tests.conftest import Api
@@ -191,12 +192,18 @@ def test_a_request_that_waits_too_long_for_the_first_gets_retry_after(
 # Answers that hold a secret.
 
 WEBHOOK = {"url": "https://hooks.example.com/", "events": ["algorithm.error"]}
+BODIES: dict[str, dict[str, Any]] = {
+    "/api/webhooks": WEBHOOK,
+    "/api/trading/alert-hooks": {"name": "Breakouts", "format": "json"},
+}
 SECRETS = [
     "/api/webhooks",
     "/api/webhooks/{webhook}/rotate-secret",
     "/api/backtests/{backtest}/report-link",
+    "/api/trading/alert-hooks",
+    "/api/trading/alert-hooks/{hook}/rotate-secret",
 ]
-SHOWS_A_SECRET = re.compile(r"schemas/(WebhookWithSecret|ReportLink)\b")
+SHOWS_A_SECRET = re.compile(r"schemas/(WebhookWithSecret|ReportLink|AlertHookWithAddress)\b")
 
 
 @pytest.fixture
@@ -205,8 +212,8 @@ def secret_call(alice: User, body: dict[str, Any], request: Any) -> tuple[str, d
     webhook = endpoint_of(alice).pk
     backtest = submit(alice)
     Backtest.objects.filter(pk=backtest.pk).update(status="completed", performance={})
-    path: str = request.param.format(webhook=webhook, backtest=backtest.pk)
-    return path, WEBHOOK if path == "/api/webhooks" else {}
+    path: str = request.param.format(webhook=webhook, backtest=backtest.pk, hook=hook_of(alice).pk)
+    return path, BODIES.get(path, {})
 
 
 def key_of(user: User) -> APIClient:

@@ -11,6 +11,7 @@ TOP: Final = ("README.md", "CONTRIBUTING.md", "SECURITY.md")
 # A working order of the examples: the instrument masters of the last page delist shares.
 FOLDERS: Final = (
     *("apps/accounts", "apps/algorithms", "apps/backtests", "apps/trading", "apps/webhooks"),
+    "apps/alerts",
     *("config", "apps/market", "apps/symbols"),
 )
 

@@ -26,6 +26,7 @@ from apps.backtests.models import ReportLink
 from apps.core.times import wire_time
 from apps.webhooks import services as webhooks
 from tests import make
+from tests.alerts.hooks import alert_in, hook_of
 from tests.backtests.price_series import wave_candles
 from tests.backtests.submissions import submit
 from tests.conftest import Api
@@ -94,6 +95,12 @@ def delivery_of(user: User) -> str:
     return str(webhooks.test(owner=user, endpoint_id=webhook_of(user), now=make.NOW).pk)
 
 
+def hook_with_alert_of(user: User) -> str:
+    hook = hook_of(user, name=MARK)
+    alert_in(hook, MARK)
+    return str(hook.pk)
+
+
 def order_of(user: User) -> str:
     return str(add_order(algorithm_in(user, "active").runs.get()).pk)
 
@@ -119,6 +126,7 @@ OWNED: dict[str, Callable[[User], str]] = {
     "webhook_id": webhook_of,
     "delivery_id": delivery_of,
     "order_id": order_of,
+    "hook_id": hook_with_alert_of,
 }
 
 

@@ -23,6 +23,7 @@ from apps.trading import services as trading
 from apps.webhooks import services as webhooks
 from tests import make
 from tests.accounts.authenticator import authenticator, code_of
+from tests.alerts.hooks import hook_of
 from tests.backtests.price_series import wave_candles
 from tests.backtests.submissions import submit
 from tests.conftest import Api
@@ -102,6 +103,10 @@ def proved(user: User) -> str:
     """Prove the session's user by the password once more."""
     user.sessions.update(proved_at=timezone.now())
     return ""
+
+
+def alert_hook(user: User) -> str:
+    return str(hook_of(user).pk)
 
 
 def backtest(user: User) -> str:
@@ -198,6 +203,7 @@ MONTH = {"startDate": "2024-02-01", "endDate": "2024-02-29"}
 WEBHOOK = {"url": "https://hooks.example.com/", "events": ["algorithm.error"]}
 STORED_CHANGE = {"riskParameters": {"maxOpenPositions": 2}, "store": True}
 NOTICES = {"events": ["performance.alert"]}
+ALERT_HOOK = {"name": "Breakouts", "format": "chartink", "expectedBy": "15:00"}
 SINCE = {"since": wire_time(timezone.now())}
 
 CHANGES = [
@@ -244,6 +250,18 @@ CHANGES = [
     Change("post", "/api/trading/account/reset", Action.ACCOUNT_RESET, {}),
     Change("post", "/api/trading/kill-switch", Action.KILL_SWITCH_ON, {}),
     Change("delete", "/api/trading/kill-switch", Action.KILL_SWITCH_OFF, {}, switched_on),
+    Change("post", "/api/trading/alert-hooks", Action.ALERT_HOOK_CREATED, ALERT_HOOK),
+    Change(
+        "patch", "/api/trading/alert-hooks/{}", Action.ALERT_HOOK_CHANGED, ALERT_HOOK, alert_hook
+    ),
+    Change("delete", "/api/trading/alert-hooks/{}", Action.ALERT_HOOK_ENDED, {}, alert_hook),
+    Change(
+        "post",
+        "/api/trading/alert-hooks/{}/rotate-secret",
+        Action.ALERT_HOOK_SECRET_ROTATED,
+        {},
+        alert_hook,
+    ),
     Change("post", "/api/market/candles", Action.CANDLES_RECEIVED, CANDLES, operator),
     Change(
         "post",

@@ -495,8 +495,8 @@ class Reader:
 
 @pytest.fixture(scope="module")
 def joined(kept: None) -> Reader:
-    """Return a reader of the document, signed in, with a key, an algorithm, a backtest and a
-    webhook; and an operator, because some calls are for operators only.
+    """Return a reader of the document, signed in, with a key, an algorithm, a backtest, a
+    webhook and an alert hook; and an operator, because some calls are for operators only.
     """
     equity("NSE:RELIANCE")
     for symbol in ("NSE:RELIANCE", "NSE:TCS"):
@@ -510,6 +510,7 @@ def joined(kept: None) -> Reader:
     reader.ids["algorithm_id"] = reader.follow("createAlgorithm").json()["id"]
     reader.ids["backtest_id"] = reader.follow("submitBacktest").json()["id"]
     reader.ids["webhook_id"] = reader.follow("createWebhook").json()["id"]
+    reader.ids["hook_id"] = reader.follow("createAlertHook").json()["id"]
     reader.ids["delivery_id"] = reader.follow("testWebhook").json()["id"]
     return reader
 

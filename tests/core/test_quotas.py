@@ -53,12 +53,15 @@ def test_one_algorithm_more_than_the_limit_is_refused(api: Api, alice: User) -> 
     assert client.post(ALGORITHMS, {}).status_code == 201
 
 
-def test_deleted_webhooks_and_revoked_keys_take_no_room(api: Api, alice: User) -> None:
+def test_deleted_webhooks_and_hooks_and_revoked_keys_take_no_room(api: Api, alice: User) -> None:
     client = api(alice)
     for number in range(3):
         webhook = {"url": f"https://hooks.example.com/{number}", "events": ["algorithm.error"]}
         made = client.post("/api/webhooks", webhook).json()["id"]
         assert client.delete(f"/api/webhooks/{made}").status_code == 204
+        hook = {"name": "Breakouts", "format": "json"}
+        made = client.post("/api/trading/alert-hooks", hook).json()["id"]
+        assert client.delete(f"/api/trading/alert-hooks/{made}").status_code == 204
         key = client.post("/api/auth/keys", {"name": "A key", "scopes": ["read"]}).json()["id"]
         assert client.delete(f"/api/auth/keys/{key}").status_code == 204
     assert set(used(api, alice).values()) == {0}

@@ -28,7 +28,15 @@ Unpack = Callable[[str], Iterable[DataRow]]
 
 # Columns that prove who somebody is: a copy of them would be a credential.
 SECRET_COLUMNS: Final = frozenset(
-    {"password", "secret", "previous_secret", "digest", "token_id", "previous_token_id"}
+    {
+        "password",
+        "secret",
+        "previous_secret",
+        "digest",
+        "secret_digest",
+        "token_id",
+        "previous_token_id",
+    }
 )
 # Rows that are read at once: some hold a megabyte of JSON.
 _ROWS_READ: Final = 50

@@ -27,6 +27,7 @@ class Resource(StrEnum):
     WEBHOOKS = "webhooks"
     KEYS = "keys"
     EXPORTS = "exports"
+    ALERT_HOOKS = "alertHooks"
 
 
 class QuotaExceeded(ServiceError):

@@ -22,9 +22,8 @@ from apps.core.api.resources import (
     example,
 )
 from apps.core.times import INDIA
-from apps.engine.candles import InvalidSymbol, Symbol
 from apps.engine.results import CHARGE_KINDS, EXIT_REASON_HELP, EXIT_REASONS, Unit, round_for_wire
-from apps.symbols.serializers import SYMBOL
+from apps.symbols.serializers import SymbolFilterField
 from apps.trading.models import Intent, OrderStatus, Position, Trade
 
 _SIDES: Final = ("long", "short")
@@ -37,17 +36,6 @@ POSITION_SORTS: Final = {
 ORDER_SORTS: Final = {"placedAt": "placed_at", "symbol": "symbol"}
 TRADE_SORTS: Final = {"exitTime": "exit_time", "symbol": "symbol", "profit": "profit"}
 SIGNAL_SORTS: Final = {"time": "bar_time", "symbol": "symbol"}
-
-
-@extend_schema_field(SYMBOL)
-class SymbolFilterField(serializers.Field[str, str, str, Any]):
-    """A well-formed symbol."""
-
-    def to_internal_value(self, data: str) -> str:
-        try:
-            return str(Symbol.parse(data))
-        except InvalidSymbol as error:
-            raise serializers.ValidationError(error.reason) from None
 
 
 def _sort_field(sorts: Mapping[str, str]) -> ChoiceField:

@@ -23,6 +23,7 @@ from apps.core.api.resources import (
 from apps.engine import BarExplanation, PositionExplanation
 from apps.engine.results import round_for_wire
 from apps.market.serializers import RANGE_END
+from apps.symbols.serializers import SymbolFilterField
 from apps.trading.activity.run_explanation.services import (
     NOT_RECORDED,
     WAITING,
@@ -33,7 +34,6 @@ from apps.trading.activity.serializers import (
     ExecutedTradeSerializer,
     OrderSerializer,
     PositionSerializer,
-    SymbolFilterField,
 )
 
 # The messages for outcomes that only trading has; a signal may record further reasons.
