@@ -68,6 +68,8 @@ def alert_times(
     They came after `since` and by `until`. Alerts without a symbol came for each. A time is rounded
     up: an alert came by the end of a bar just where its second is not later.
     """
+    if not names:
+        return {symbol: {} for symbol in symbols}
     alerts = ReceivedAlert.objects.filter(
         Q(symbol="") | Q(symbol__in=symbols),
         owner_id=owner_id,

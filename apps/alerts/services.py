@@ -11,9 +11,10 @@ from apps.alerts.hooks import (
     received_alerts,
     rotate_hook_secret,
 )
-from apps.alerts.series import alert_times, close_reading, first_alerts
+from apps.alerts.series import TimesByName, alert_times, close_reading, first_alerts
 
 __all__ = [
+    "TimesByName",
     "address_of",
     "alert_times",
     "change_hook",

@@ -10,6 +10,7 @@ from django.db.models import Max, QuerySet
 
 from apps.accounts.models import User
 from apps.algorithms import configuration, lifecycle
+from apps.algorithms.alert_readers import AlertReader, alert_readers
 from apps.algorithms.algorithm_names import copy_of, number_in, numbered
 from apps.algorithms.built_in_templates import (
     BUILT_IN_BY_ID,
@@ -33,7 +34,11 @@ from apps.algorithms.unsaved_steps import (
     purge,
     unsaved_steps,
 )
-from apps.algorithms.warnings import read_symbols_without_candles, warnings_of
+from apps.algorithms.warnings import (
+    names_without_alerts,
+    read_symbols_without_candles,
+    warnings_of,
+)
 from apps.core import audit, limits
 from apps.core.audit import Action
 from apps.core.errors import Code, Fault, InvalidInput, NotFound, ServiceError
@@ -56,6 +61,7 @@ __all__ = [
     "CLONED",
     "MOST_VERSIONS",
     "STEPS",
+    "AlertReader",
     "AlgorithmBusy",
     "AlgorithmIncomplete",
     "BuiltInTemplate",
@@ -65,6 +71,7 @@ __all__ = [
     "Review",
     "Summary",
     "WrongStatus",
+    "alert_readers",
     "archive",
     "change_status",
     "clone",
@@ -518,8 +525,8 @@ class Review:
         return not self.errors
 
 
-def validate(*, steps: Configuration, now: datetime) -> Review:
-    """Review steps, and the stored history of their symbols."""
+def validate(*, owner_id: str, steps: Configuration, now: datetime) -> Review:
+    """Review steps, the stored history of their symbols, and the owner's alerts."""
     reading = read_strategy(steps)
     if reading.strategy is None:
         return _unfinished(reading)
@@ -528,7 +535,9 @@ def validate(*, steps: Configuration, now: datetime) -> Review:
     return Review(
         missing=(),
         errors=(),
-        warnings=_warnings(reading.strategy, now=now, rule_set=rule_set, calendars=calendars),
+        warnings=_warnings(
+            reading.strategy, owner_id, now=now, rule_set=rule_set, calendars=calendars
+        ),
         coverage=(
             *coverage_until(now, calendars=calendars, timeframe=basic.timeframe),
             *_coverage_of_read_symbols(reading.strategy, rule_set, now=now),
@@ -549,9 +558,12 @@ def _coverage_of_read_symbols(
             yield from coverage_until(now, calendars=calendars, timeframe=shortest)
 
 
-def missing_history(strategy: Strategy) -> list[Fault]:
-    """Return the warnings of read symbols without candles."""
-    return list(read_symbols_without_candles(strategy))
+def missing_data(strategy: Strategy, *, owner_id: str) -> list[Fault]:
+    """Return the warnings of read symbols without candles, and of alerts that never came."""
+    return [
+        *read_symbols_without_candles(strategy),
+        *names_without_alerts(strategy, owner_id=owner_id),
+    ]
 
 
 def review(*, algorithm: Algorithm, now: datetime) -> Review:
@@ -559,7 +571,8 @@ def review(*, algorithm: Algorithm, now: datetime) -> Review:
     reading = read_strategy(algorithm.configuration)
     if reading.strategy is None:
         return _unfinished(reading)
-    return Review((), (), _warnings(reading.strategy, now=now, rule_set=current_rule_set()))
+    owner_id, rule_set = str(algorithm.owner_id), current_rule_set()
+    return Review((), (), _warnings(reading.strategy, owner_id, now=now, rule_set=rule_set))
 
 
 def _unfinished(reading: Reading) -> Review:
@@ -569,6 +582,7 @@ def _unfinished(reading: Reading) -> Review:
 
 def _warnings(
     complete: Strategy,
+    owner_id: str,
     *,
     now: datetime,
     rule_set: RuleSet,
@@ -576,4 +590,7 @@ def _warnings(
 ) -> tuple[Fault, ...]:
     """Return the warnings of the strategy alone, then those of masters and market rules."""
     by_itself = map(to_fault, complete.warnings)
-    return (*by_itself, *warnings_of(complete, now=now, rule_set=rule_set, calendars=calendars))
+    of_surroundings = warnings_of(
+        complete, owner_id=owner_id, now=now, rule_set=rule_set, calendars=calendars
+    )
+    return (*by_itself, *of_surroundings)

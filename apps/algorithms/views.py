@@ -207,7 +207,9 @@ class AlgorithmViewSet(OwnedViewSet):
         """
         self.read(EmptyBody)
         algorithm = services.read(owner=self.owner, algorithm_id=algorithm_id)
-        review = services.validate(steps=algorithm.configuration, now=self.now)
+        review = services.validate(
+            owner_id=self.owner.pk, steps=algorithm.configuration, now=self.now
+        )
         return Response(ReviewSerializer.render(review))
 
     @extend_schema(
@@ -225,7 +227,7 @@ class AlgorithmViewSet(OwnedViewSet):
         """
         sent = AlgorithmBodySerializer.read(request.data)
         steps = {name: sent.get(column, {}) for name, column in STEPS.items()}
-        review = services.validate(steps=steps, now=self.now)
+        review = services.validate(owner_id=self.owner.pk, steps=steps, now=self.now)
         return Response(ReviewSerializer.render(review))
 
     @extend_schema(operation_id="listVersions", responses=VersionSerializer(many=True))

@@ -6,6 +6,7 @@ from typing import Final
 
 import numpy as np
 
+from apps.alerts.services import first_alerts
 from apps.algorithms.configuration import to_fault
 from apps.core.errors import Fault
 from apps.core.times import INDIA, day_number
@@ -34,11 +35,12 @@ _SHORT_WINDOW: Final = 3
 def warnings_of(
     strategy: Strategy,
     *,
+    owner_id: str,
     now: datetime,
     rule_set: RuleSet,
     calendars: Mapping[str, Sessions] | None = None,
 ) -> Iterator[Fault]:
-    """Check the strategy against the masters and the rule set at `now`.
+    """Check the strategy against the masters and the rule set at `now`, and the owner's alerts.
 
     The number of statements does not grow with its symbols; `calendars` of its symbols are read if
     needed and not given.
@@ -50,6 +52,7 @@ def warnings_of(
         yield from _square_offs_out_of_session(strategy, calendars, today)
         yield from _windows_at_the_end(strategy, calendars, today)
     yield from read_symbols_without_candles(strategy)
+    yield from names_without_alerts(strategy, owner_id=owner_id)
     yield from _less_than_lots(strategy, rule_set, verdicts, today)
     if strategy.size_warning is not None:
         yield to_fault(strategy.size_warning)
@@ -122,6 +125,15 @@ def read_symbols_without_candles(strategy: Strategy) -> Iterator[Fault]:
         if symbol and not len(stored_history_of([symbol], timeframe)[symbol].days):
             message = f"No candles of {symbol} are stored that make {timeframe}: load them first."
             yield Fault(path, message)
+
+
+def names_without_alerts(strategy: Strategy, *, owner_id: str) -> Iterator[Fault]:
+    """Warn of conditions on alerts of which none has come yet."""
+    came = first_alerts(owner_id=owner_id, names=strategy.alert_names)
+    for path, condition in strategy.alert_signals():
+        if condition.name not in came:
+            message = "No alert of this name has come yet. The condition is never true before."
+            yield Fault(f"{path}.name", message, condition.name)
 
 
 def _square_offs_out_of_session(

@@ -1,5 +1,6 @@
 """The verbs of trading, as other apps call them."""
 
+from apps.trading.activity.alert_effects import AlertEffect, effects_of
 from apps.trading.activity.drift.services import (
     drifted,
     latest_sessions,
@@ -42,11 +43,13 @@ from apps.trading.runs.statements import read_account, reset_account
 
 __all__ = [
     "CHANNELS",
+    "AlertEffect",
     "ReplayRange",
     "RunFailure",
     "cancel_order",
     "change_replay_speed",
     "drifted",
+    "effects_of",
     "engage_global_switch",
     "engage_kill_switch",
     "explain_run",

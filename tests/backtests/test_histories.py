@@ -25,6 +25,7 @@ def read(symbols: list[str], *, max_bars: int = 1000) -> list[History]:
     start, end = at("2024-01-01 00:00"), at("2024-01-02 00:00")
     return load_histories(
         market_rules_of(wanted, first=DAY, last=DAY),
+        owner_id="",
         start=start,
         end=end,
         max_bars=max_bars,

@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from apps.alerts.services import alert_times
 from apps.core.times import day_in_india, midnight
 from apps.engine import EngineError, History, Note, OtherSymbol
 from apps.engine.candles import DAY, TIMEFRAMES, Candles, CandleTable, Symbol, start_of_block
@@ -36,19 +37,25 @@ class TooManyBars(EngineError):
 def load_histories(
     rules: MarketRules,
     *,
+    owner_id: str,
     start: int,
     end: int,
     max_bars: int,
     on_progress: Callable[[float], None] = lambda done: None,
 ) -> list[History]:
     """Return the histories in the order of the symbols, which is also their trading order (engine
-    rule 2).
+    rule 2), with the alerts that the owner received by the end.
 
     `on_progress` receives the fraction read after each symbol; its exceptions end the reading.
     Raises TooManyBars.
     """
     symbols = rules.strategy.basicInfo.symbols
     read = _read_other_symbols(rules, start=start, end=end)
+    names, last_end = (
+        rules.strategy.alert_names,
+        end + TIMEFRAMES[rules.strategy.basicInfo.timeframe],
+    )
+    alerts = alert_times(owner_id=owner_id, names=names, symbols=symbols, until=last_end)
     histories, bars = [], sum(len(candles) for other in read for candles in other.candles.values())
     table = CandleTable.build(max_bars) if len(symbols) > 1 else None
     for symbol in symbols:
@@ -60,6 +67,7 @@ def load_histories(
         history = replace(
             history,
             other_symbols=read,
+            alerts=alerts[symbol],
             generated_until=max(filter(None, generated), default=None),
         )
         if table:

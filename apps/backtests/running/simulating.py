@@ -145,6 +145,7 @@ def load_inputs(
     rules = market_rules_for(backtest, steps)
     histories = load_histories(
         rules,
+        owner_id=backtest.owner_id,
         start=backtest.start,
         end=backtest.end,
         max_bars=estimates.most_bars_read(BacktestKind(backtest.kind)),

@@ -47,7 +47,11 @@ def new_backtest_page(request: HttpRequest, user: User, algorithm_id: str) -> Ht
     """
     now = database.now()
     algorithm = algorithms.read(owner=user, algorithm_id=algorithm_id)
-    review = ReviewSerializer.render(algorithms.validate(steps=algorithm.configuration, now=now))
+    review = ReviewSerializer.render(
+        algorithms.validate(
+            owner_id=str(algorithm.owner_id), steps=algorithm.configuration, now=now
+        )
+    )
     is_sent, change = request.method == "POST", request.POST.get("change", "")
     typed = (
         request.POST.dict()

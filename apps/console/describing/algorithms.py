@@ -80,7 +80,9 @@ def _made(request: HttpRequest, user: User, slug: str) -> HttpResponse:
 def algorithm_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpResponse:
     """Describe an algorithm, with its missing parts and warnings."""
     algorithm = services.read(owner=user, algorithm_id=algorithm_id)
-    review = services.validate(steps=algorithm.configuration, now=database.now())
+    review = services.validate(
+        owner_id=str(algorithm.owner_id), steps=algorithm.configuration, now=database.now()
+    )
     summary = services.summary(owner=user, algorithm_id=algorithm_id)
     steps = {step["step"]: step for step in SummarySerializer.render(summary)["steps"]}
     context = {

@@ -223,8 +223,13 @@ class Strategy(StrictModel):
     @property
     def alert_names(self) -> tuple[str, ...]:
         """The names of the alerts that conditions read, each once, in order."""
-        conditions = (condition for _, condition in _conditions_by_path(self))
-        return tuple(sorted({c.name for c in conditions if isinstance(c, AlertSignal)}))
+        return tuple(sorted({condition.name for _, condition in self.alert_signals()}))
+
+    def alert_signals(self) -> Iterator[tuple[str, AlertSignal]]:
+        """Yield every condition on alerts, with its dotted path."""
+        for path, condition in _conditions_by_path(self):
+            if isinstance(condition, AlertSignal):
+                yield path, condition
 
     def entry_windows(self) -> Iterator[tuple[str, TimeWindow]]:
         """Yield every time window of the entry conditions, with its dotted path."""

@@ -42,6 +42,10 @@ class RunContext:
     def strategy(self) -> Strategy:
         return self.live.strategy
 
+    @property
+    def owner_id(self) -> str:
+        return str(self.run.account_id)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunSnapshot:

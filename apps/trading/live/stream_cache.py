@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from apps.alerts.services import TimesByName, alert_times, close_reading
 from apps.core.times import day_in_india
 from apps.engine import Contract, EngineError, History
 from apps.engine.candles import DAY, TIMEFRAMES, Candles, Sessions, Symbol
@@ -145,6 +146,7 @@ class BarStreamCache:
     def evaluate(self, run_ids: Iterable[str], row: BarSnapshot) -> StreamEvaluation:
         """Evaluate the row, the last of the window, for these runs."""
         errors = self._load_contexts(list(run_ids))
+        self._close_alerts(row)
         evaluator = self.evaluator(row)
         contexts, signals, terms, changes = [], {}, {}, self.changes_at(row)
         for run_id, context in self.contexts.items():
@@ -152,12 +154,40 @@ class BarStreamCache:
                 terms[run_id] = self.terms_on(context, row, settles=bool(changes.expiring))
                 if context.signal_key not in signals:
                     signals[context.signal_key] = evaluator.evaluate(
-                        context.strategy, context.live.plan, terms[run_id]
+                        context.strategy,
+                        context.live.plan,
+                        terms[run_id],
+                        self._alerts_of(context, row),
                     )
                 contexts.append(context)
             except EngineError as error:
                 errors[run_id] = error
         return StreamEvaluation(contexts, signals, terms, changes, errors)
+
+    def _close_alerts(self, row: BarSnapshot) -> None:
+        """Let no alert come any more that conditions count at the row."""
+        contexts = self.contexts.values()
+        owners = {context.owner_id for context in contexts if context.strategy.alert_names}
+        if owners:
+            close_reading(owner_ids=owners, until=row.closes)
+
+    def _alerts_of(self, context: RunContext, row: BarSnapshot) -> Sequence[TimesByName]:
+        """Return the alerts since the first bar of the window that a run's conditions read, by
+        slot.
+        """
+        assert self.window is not None
+        strategy, symbols = context.strategy, self.stream.symbols
+        if not strategy.alert_names:
+            return [{}] * len(symbols)
+        with_bar = filter(row.has, range(len(symbols)))
+        times = alert_times(
+            owner_id=context.owner_id,
+            names=strategy.alert_names,
+            symbols=symbols,
+            since=min((int(self.window.bars(s).time[0]) for s in with_bar), default=row.time),
+            until=row.closes,
+        )
+        return [times[symbol] for symbol in symbols]
 
     def evaluator(self, row: BarSnapshot) -> SignalEvaluator:
         """Return the evaluator of the row, the last of the window."""
@@ -237,6 +267,7 @@ def run_context_of(run: Run) -> RunContext:
         run.configuration["exitConditions"],
         *live.signal_settings,
         execution_terms,
+        *([run.account_id] if strategy.alert_names else []),
     ]
     key = intern(json.dumps(signal_key))
     return RunContext(run, live, execution_terms, signal_key=key)

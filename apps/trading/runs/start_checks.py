@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from apps.algorithms.models import Algorithm
-from apps.algorithms.services import missing_history
+from apps.algorithms.services import missing_data
 from apps.core.errors import Code, Fault, ServiceError
 from apps.core.times import INDIA
 from apps.engine.language import Strategy
@@ -97,7 +97,8 @@ def check_symbols(request: StartRequest, *, now: datetime) -> tuple[Fault, ...]:
     for symbol in expired_among(request.strategy.basicInfo.symbols, rule_set=rule_set, now=now):
         raise SymbolNotTradable(symbol=symbol, reason=CONTRACT_EXPIRED)
     require_tradable(request.strategy, rule_set=rule_set, day=today)
-    return *_warnings(verdicts), *missing_history(request.strategy)
+    missing = missing_data(request.strategy, owner_id=str(request.algorithm.owner_id))
+    return *_warnings(verdicts), *missing
 
 
 def _untradable_reason(verdict: SymbolCheck, *, live: bool) -> str | None:

@@ -111,7 +111,12 @@ def backtested(run: Run, *, start: int, end: int) -> SimulationResult:
     strategy = engine.parse(run.configuration)
     rules = market_rules_of(strategy, first=day_in_india(start), last=day_in_india(end))
     histories = load_histories(
-        rules, start=start, end=end, max_bars=10_000_000, on_progress=lambda done: None
+        rules,
+        owner_id=run.account_id,
+        start=start,
+        end=end,
+        max_bars=10_000_000,
+        on_progress=lambda done: None,
     )
     return simulate(
         strategy,

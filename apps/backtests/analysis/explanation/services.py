@@ -134,6 +134,7 @@ def _read_candle(backtest: Backtest, symbol: str, at: int) -> _Candle:
     )
     histories = load_histories(
         rules,
+        owner_id=backtest.owner_id,
         start=backtest.start,
         end=backtest.end,
         max_bars=estimates.most_bars_read(BacktestKind(backtest.kind)),

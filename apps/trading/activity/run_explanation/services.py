@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 
 from apps.accounts.models import User
+from apps.alerts.services import alert_times
 from apps.algorithms import services as algorithms
 from apps.core.errors import Code, Fault, InvalidInput, ServiceError
 from apps.core.times import day_in_india, moment
@@ -164,7 +165,10 @@ def _read_candle(session: SessionStart, symbol: str, at: int) -> _SeenCandle:
     aligned = window.aligned(index, strategy.aligned_sources, calendar, closes=closes)
     used = window.bars(index)
     last, no_flags = used.slice(len(used) - 1, len(used)), np.empty(0, np.uint8)
-    series = SymbolSeries(symbol, used, last, no_flags, aligned, calendar)
+    alerts = alert_times(
+        owner_id=run.account_id, names=strategy.alert_names, symbols=[symbol], until=closes
+    )
+    series = SymbolSeries(symbol, used, last, no_flags, aligned, calendar, alerts=alerts[symbol])
     contract, bar = terms.contracts[index], len(used) - 1
     underlying_of = partial(underlying_before, stream.symbols, snapshot)
     evaluator = SignalEvaluator(window, stream.symbols, snapshot, underlying_of)
