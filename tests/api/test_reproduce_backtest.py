@@ -77,7 +77,7 @@ def test_an_unchanged_backtest_gives_the_same_bytes(
     assert comparison["isEqual"]
     assert comparison["differences"] == []
     assert {pair["name"]: pair["isEqual"] for pair in comparison["hashes"]} == dict.fromkeys(
-        ("engineVersion", "configuration", "study", "rulebook", "candles", "result"), True
+        ("engineVersion", "configuration", "study", "rulebook", "alerts", "candles", "result"), True
     )
 
 

@@ -19,6 +19,7 @@ from apps.engine.kernel import kernel as k
 from apps.engine.kernel import records as r
 from apps.engine.kernel import saved
 from apps.engine.language.strategy import Strategy, parse
+from apps.engine.signals.alerts import Times
 from apps.engine.signals.columns import SymbolBars
 from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.signals.signals import atr_columns, signals_of
@@ -53,7 +54,13 @@ def always_in(timeframe: str) -> Strategy:
                 "positionType": "both",
                 "logicalOperator": "OR",
                 "confirmationCandles": 2,
-                "conditions": [CROSS, flow | {"value": 0}, short_cross, *_of_longer(timeframe)],
+                "conditions": [
+                    CROSS,
+                    flow | {"value": 0},
+                    short_cross,
+                    *_of_longer(timeframe),
+                    {"type": "signal", "name": "scan", "side": "long", "within": 2},
+                ],
             },
             exitConditions={
                 "stopLoss": {"type": "atr", "atrPeriod": 10},
@@ -66,8 +73,10 @@ def always_in(timeframe: str) -> Strategy:
                         "indicator": {"type": "CCI", "period": 5},
                         "operator": "crosses_below",
                         "value": 60,
-                    }
+                    },
+                    {"type": "signal", "name": "leave", "side": "both"},
                 ],
+                "logicalOperator": "OR",
             },
             executionSettings={
                 "mode": "paper",
@@ -113,6 +122,13 @@ def walk(timeframe: str, count: int, seed: int, *, last_start: int) -> Candles:
     )
 
 
+def alerts_of(candles: Candles, timeframe: str) -> dict[str, Times]:
+    """Return alerts among the last hundred bars, some of them at the very end of one."""
+    rng, ends = np.random.default_rng(len(candles)), candles.time[-100:] + TIMEFRAMES[timeframe]
+    drawn = [np.sort(rng.choice(ends, 12) - rng.integers(0, 3, 12)) for _ in range(2)]
+    return dict(zip(("scan", "leave"), drawn, strict=True))
+
+
 def live(strategy: Strategy, candles: list[Candles], start: int) -> tuple[bytes, bytes]:
     """Return (trades, equity at closes) as bytes."""
     timeframe, plan = strategy.basicInfo.timeframe, plan_of(strategy)
@@ -143,8 +159,12 @@ def live(strategy: Strategy, candles: list[Candles], start: int) -> tuple[bytes,
                 )
             )
             known = higher_timeframes_seen(seen, own.between(0, now + 1), timeframe)
+            received = {
+                name: times[times <= now + TIMEFRAMES[timeframe]]
+                for name, times in alerts_of(own, timeframe).items()
+            }
             signals[s, 0] = signals_of(
-                required_inputs(strategy), SymbolBars(seen, known), n - 1, n
+                required_inputs(strategy), SymbolBars(seen, known, alerts=received), n - 1, n
             )[-1]
         time = frozen(np.array([now]))
         market = r.MarketRows(
@@ -185,7 +205,12 @@ def higher_timeframes_seen(
 def backtest(strategy: Strategy, candles: list[Candles], start: int) -> SimulationResult:
     timeframe = strategy.basicInfo.timeframe
     histories = [
-        History(symbol, own, higher_timeframes=longer_candles(own, timeframe))
+        History(
+            symbol,
+            own,
+            higher_timeframes=longer_candles(own, timeframe),
+            alerts=alerts_of(own, timeframe),
+        )
         for symbol, own in zip(SYMBOLS, candles, strict=True)
     ]
     return simulate(strategy, histories, start=start, end=2**40, capital=CAPITAL)

@@ -498,6 +498,7 @@ def every_condition(timeframe: str, longer: str) -> Strategy:
             side="both",
             within=4,
         ),
+        {"type": "signal", "name": "scan", "side": "long", "within": 3},
         logicalOperator="OR",
         positionType="both",
         confirmationCandles=2,
@@ -523,13 +524,21 @@ def over_all(kind: tuple[str, str, int, int]) -> tuple[Candles, Strategy, list[i
     timeframe, longer, step, count = kind
     candles, strategy = walk(count, step), every_condition(timeframe, longer)
     every = longer_candles(candles, timeframe, longer)
+    seen = seen_in(candles, timeframe, longer, every)
     whole = signals_of(
         required_inputs(strategy),
-        SymbolBars(candles, seen_in(candles, timeframe, longer, every)),
+        SymbolBars(candles, seen, alerts=alerts_of(candles)),
         0,
         count,
     )
     return candles, strategy, whole.tolist()
+
+
+def alerts_of(candles: Candles) -> dict[str, NDArray[np.int64]]:
+    """Return one alert for every fifty bars."""
+    rng = np.random.default_rng(len(candles))
+    first, last = candles.time[[0, -1]].tolist()
+    return {"scan": np.sort(rng.integers(first, last, len(candles) // 50))}
 
 
 @given(st.data(), st.sampled_from(KINDS))
@@ -555,7 +564,7 @@ def test_neither_the_start_of_a_range_nor_its_end_changes_a_bit(
     watch = required_inputs(strategy)
     part = signals_of(
         watch,
-        SymbolBars(held, seen_in(held, timeframe, longer, known)),
+        SymbolBars(held, seen_in(held, timeframe, longer, known), alerts=alerts_of(candles)),
         first - held_from,
         len(held),
     )
@@ -573,8 +582,9 @@ def test_a_range_in_batches_is_the_range_at_once(
         known = longer_candles(candles, *kind[:2])
         longer = seen_in(candles, *kind[:2], known)
         cache, inputs = ColumnCache(10**8), required_inputs(strategy)
+        seen = SymbolBars(candles, longer, alerts=alerts_of(candles))
         for _ in range(2):  # the second time from the cache
-            signals = signals_of(inputs, SymbolBars(candles, longer), 0, len(candles), cache=cache)
+            signals = signals_of(inputs, seen, 0, len(candles), cache=cache)
             assert signals.tolist() == whole
     assert (
         atr_columns(required_inputs(asked), SymbolBars(walk(3000, 1800)), 100, 2900).tobytes()

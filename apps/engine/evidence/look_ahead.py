@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine.candles.candles import TIMEFRAME_SECONDS, Candles, ist_day
-from apps.engine.candles.resampling import buckets
+from apps.engine.candles.resampling import bar_ends, buckets
 from apps.engine.errors import InsufficientBars
 from apps.engine.evidence.figures import LookAheadCertificate, LookAheadFigures
 from apps.engine.evidence.inputs import EvidenceInput
@@ -95,12 +95,13 @@ def look_ahead_of(evidence: EvidenceInput) -> LookAhead:
         return _decided(changed_inputs, changed_inputs.prepare())
 
     inputs = evidence.inputs
+    timeframe = inputs.strategy.basicInfo.timeframe
     whole, random = _decided(inputs, evidence.data), np.random.default_rng(inputs.seed)
     entries = _times_of_entries(whole)
     moments, changed, cuts, futures = _moments(whole.time, entries), list[int](), 0, 0
     for number, moment in enumerate(moments):
         try:
-            short = decisions_on([_cut(history, moment) for history in inputs.histories])
+            short = decisions_on([_cut(history, moment, timeframe) for history in inputs.histories])
         except InsufficientBars:  # a symbol had too few bars by then
             continue
         cuts += 1
@@ -108,7 +109,7 @@ def look_ahead_of(evidence: EvidenceInput) -> LookAhead:
         if number % (CUTS // SHUFFLED_FUTURES) == 0:
             futures += 1
             shuffled = decisions_on(
-                [_shuffled(history, moment, random) for history in inputs.histories]
+                [_shuffled(history, moment, timeframe, random) for history in inputs.histories]
             )
             same = same and shuffled.before(moment) == whole.before(moment)
         if not same:
@@ -178,11 +179,14 @@ def _moments(time: Times, entries: Times) -> list[int]:
     return moments
 
 
-def _cut(history: History, moment: int) -> History:
+def _cut(history: History, moment: int, timeframe: str) -> History:
     """Return the history known at a moment, before the bar that starts then."""
+    known = int(np.searchsorted(history.candles.time, moment))
+    until = _end_of(history, known, timeframe, moment)
     return replace(
         history,
-        candles=history.candles.slice(0, int(np.searchsorted(history.candles.time, moment))),
+        candles=history.candles.slice(0, known),
+        alerts={name: times[times <= until] for name, times in history.alerts.items()},
         higher_timeframes={
             name: candles.slice(0, _known(candles, name, moment))
             for name, candles in history.higher_timeframes.items()
@@ -191,12 +195,18 @@ def _cut(history: History, moment: int) -> History:
     )
 
 
-def _shuffled(history: History, moment: int, random: np.random.Generator) -> History:
+def _shuffled(
+    history: History, moment: int, timeframe: str, random: np.random.Generator
+) -> History:
     """Return the history with all parts unknown at a moment in another order."""
     known = int(np.searchsorted(history.candles.time, moment))
+    until = _end_of(history, known, timeframe, moment)
     return replace(
         history,
         candles=_reordered(history.candles, known, random),
+        alerts={
+            name: _with_other_gaps(times, until, random) for name, times in history.alerts.items()
+        },
         higher_timeframes={
             name: _reordered(candles, _known(candles, name, moment), random)
             for name, candles in history.higher_timeframes.items()
@@ -206,6 +216,19 @@ def _shuffled(history: History, moment: int, random: np.random.Generator) -> His
             for other in history.other_symbols
         ],
     )
+
+
+def _end_of(history: History, known: int, timeframe: str, moment: int) -> int:
+    """Return the end of the last of the known bars; the moment without one."""
+    last = history.candles.time[max(known - 1, 0) : known]
+    return max(bar_ends(last, timeframe, history.sessions).tolist(), default=moment)
+
+
+def _with_other_gaps(times: Times, until: int, random: np.random.Generator) -> Times:
+    """Return the times with the gaps between those after `until` in another order."""
+    gaps = np.diff(np.unique(times[times > until]), prepend=until)
+    random.shuffle(gaps)
+    return np.concatenate((times[times <= until], until + np.cumsum(gaps)))
 
 
 def _first(candles: Candles, known: int) -> Candles:

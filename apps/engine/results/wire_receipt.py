@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, NotRequired, TypeAlias
 
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -25,6 +25,15 @@ class SimulationReceipt(TypedDict):
     candles: Annotated[Digest, Field(description="The hash of the bars that were read.")]
     rulebook: Annotated[
         Digest, Field(description="The hash of the charges, hours and contracts that applied.")
+    ]
+    alerts: NotRequired[
+        Annotated[
+            Digest | None,
+            Field(
+                description="The hash of the alerts that were read; null if no condition reads any."
+                " Absent from results of engine version 12 and before."
+            ),
+        ]
     ]
     start: Annotated[int, Field(description="First second of the range, since 1970 in UTC.")]
     end: Annotated[int, Field(description="First second after the range, since 1970 in UTC.")]

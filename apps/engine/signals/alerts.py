@@ -20,6 +20,7 @@ fractions of a second rounded up. A name that is absent has no alerts.
 """
 
 NO_ALERTS: Final[AlertTimes] = MappingProxyType({})
+NO_TIMES: Final[Times] = np.empty(0, np.int64)
 
 
 def bar_edges(

@@ -32,7 +32,16 @@ from apps.engine.indicators.series import (
     over,
     shifted,
 )
-from apps.engine.signals.alerts import NO_ALERTS, AlertTimes, Times, alerted, bar_edges
+from apps.engine.lazy import lazy
+from apps.engine.signals.alerts import (
+    NO_ALERTS,
+    NO_TIMES,
+    AlertTimes,
+    Times,
+    alerted,
+    bar_edges,
+    between,
+)
 from apps.engine.signals.blocks import Block, BlockBatch, batches_of
 
 MOST_TABLES = 40
@@ -104,7 +113,6 @@ class BatchColumns:
         self._bars, self._batch, self._cache = bars, batch, cache
         self._tables = dict[Hashable, Table]()
         self._arrays = dict[CandleSource, dict[Block, tuple[int, int]]]()
-        self._edges: Times | None = None
 
     def __len__(self) -> int:
         return self._batch.size
@@ -131,17 +139,31 @@ class BatchColumns:
         times = self._bars.alerts.get(name)
         if times is None:
             return packed
-        batch = self._batch
-        begin, stop = batch.first_packed(batch.blocks[0]), batch.blocks[-1].stop
-        if self._edges is None:
-            bars = self._bars
-            self._edges = bar_edges(bars.candles, begin, stop, batch.timeframe, bars.sessions)
-        truth = alerted(times, self._edges)
+        batch, truth = self._batch, alerted(times, self._edges)
+        begin = batch.first_packed(batch.blocks[0])
         for block in batch.blocks:
             own = truth[batch.first_packed(block) - begin : block.stop - begin]
             end = block.packed_at + block.stop - block.first
             packed[end - len(own) : end] = own
         return packed
+
+    def last_alerts(self, name: str) -> Times:
+        """Return the times of the alerts of this name in the last bar."""
+        times = self._bars.alerts.get(name)
+        return NO_TIMES if times is None else between(times, self._edges[-2:])
+
+    @lazy
+    def _edges(self) -> Times:
+        """The ends of the bars of all arrays, and of the bar before the first."""
+        blocks, bars = self._batch.blocks, self._bars
+        key = "edges", bars.sessions, self._batch.lookback, blocks[0].begins
+        arrays = self._cache.get(key)
+        if arrays is None:
+            begin, stop = self._batch.first_packed(blocks[0]), blocks[-1].stop
+            timeframe = self._batch.timeframe
+            arrays = (bar_edges(bars.candles, begin, stop, timeframe, bars.sessions),)
+            self._cache.add(key, arrays)
+        return arrays[0]
 
     def _table(self, series: Series) -> Table:
         """Return the packed columns of a series."""

@@ -41,6 +41,8 @@ from apps.engine.simulation.timeline import SymbolSeries
 
 OPPOSITE: Final[Mapping[Side, Side]] = {"long": "short", "short": "long"}
 _SIGNS = {1: "bullish", -1: "bearish", 0: "of either direction"}
+MOST_ALERTS: Final = 20
+"""The alerts of a candle that an explanation names."""
 TRAILS: Final = (TRAIL_LEVEL, TRAIL_LEVEL + 1)
 """The levels that no entry needs."""
 _LEVEL_PATHS: Final = {
@@ -81,6 +83,16 @@ class ExplainedCondition(TypedDict):
         ),
     ]
     operands: Annotated[list[ExplainedOperand], Field(description="The values that it compares.")]
+    alerts: NotRequired[
+        Annotated[
+            list[Timestamp],
+            Field(
+                max_length=MOST_ALERTS,
+                description="When its alerts were received in this candle, fractions of a second"
+                f" rounded up: the last {MOST_ALERTS}. Only for a condition on alerts.",
+            ),
+        ]
+    ]
     parts: Annotated[list[ExplainedCondition], Field(description="The conditions of the group.")]
 
 
@@ -285,13 +297,16 @@ class _View:
             parts = check.checks
         elif isinstance(check, Within):
             parts = (check.check,)
-        return {
+        condition: ExplainedCondition = {
             "text": text_of(check),
             "holds": bool(confirmed(check, self._columns, 1)[-1]),
             "confirmed": self.is_confirmed(check),
             "operands": [operand for value in _values(check) for operand in self.operands(value)],
             "parts": [self.explained(part) for part in parts],
         }
+        if isinstance(check, AlertCheck):
+            condition["alerts"] = wire_times(self._columns.last_alerts(check.name)[-MOST_ALERTS:])
+        return condition
 
     def operands(self, value: ComputedValue) -> list[ExplainedOperand]:
         """Return a value, and of a calculation those of its operands."""

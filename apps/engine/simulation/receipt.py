@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles.candles import Candles, calendar_month, ist_day
+from apps.engine.candles.candles import IST, Candles, calendar_month, ist_day
 from apps.engine.candles.symbols import Symbol
 from apps.engine.hashes import hash_of
 from apps.engine.indicators.series import OWN_CANDLES, CandleSource
@@ -20,6 +20,7 @@ from apps.engine.kernel.records import ENGINE_VERSION, Array
 from apps.engine.language.strategy import Strategy
 from apps.engine.results.fill_quality import LATE_BARS, THIN_SHARE, FillQuality, is_late, is_thin
 from apps.engine.results.wire_receipt import SimulationReceipt
+from apps.engine.signals.alerts import NO_TIMES
 from apps.engine.simulation.charges import Schedule, has_rates
 from apps.engine.simulation.timeline import Note, SymbolSeries
 from apps.engine.units import rupees_text
@@ -66,8 +67,9 @@ def receipt(
 ) -> SimulationReceipt:
     """Return the receipt.
 
-    Equal receipts mean equal results, to the last byte (rule 14). `configuration`, `candles` and
-    `rulebook` (charges, contracts, square-off, visibility of longer candles) are SHA-256 in hex.
+    Equal receipts mean equal results, to the last byte (rule 14). `configuration`, `candles`,
+    `rulebook` (charges, contracts, square-off, visibility of longer candles) and `alerts` are
+    SHA-256 in hex.
     """
     contracts = [asdict(history.contract) for history in data.histories]
     columns = rule_columns(data)
@@ -76,6 +78,7 @@ def receipt(
         configuration=strategy.hash,
         candles=hash_of(candle_series),
         rulebook=hash_of([schedule, contracts, _hash_columns(columns)]),
+        alerts=_hash_alerts(data.all_series),
         start=data.start,
         end=data.end,
         capital=capital,
@@ -124,6 +127,16 @@ def _hash_months(candles: Candles) -> dict[str, str]:
     }
 
 
+def _hash_alerts(all_series: Sequence[SymbolSeries]) -> str | None:
+    """Return the hash of the alerts that conditions could read; None if no condition reads any."""
+    read = [
+        (series.symbol, name, _hash_columns([times]))
+        for series in all_series
+        for name, times in series.alerts.items()
+    ]
+    return hash_of(read) if read else None
+
+
 def _hash_columns(columns: Iterable[NDArray[Any]]) -> str:
     """Return the hash of each column's length and bytes. Any: numbers of every kind."""
     digest = sha256()
@@ -144,6 +157,7 @@ def notes_on(
     notes += _on_bars_after_expiry(data.all_series)
     notes += _on_unknown_calendars(data.all_series)
     notes += _on_ranking(strategy)
+    notes += _on_alerts(strategy, data)
     first_days = [int(ist_day(candles.time[:1])[0]) for candles in data.candles]
     free = [
         history.symbol
@@ -282,6 +296,31 @@ def _on_unknown_calendars(all_series: Sequence[SymbolSeries]) -> list[Note]:
         f" known: {of_symbols}."
     )
     return [Note("unknown_calendar", message)]
+
+
+def _on_alerts(strategy: Strategy, data: PreparedData) -> list[Note]:
+    """Name the alerts that none of the symbols had by the start of the range (rule 25)."""
+    never, late = [], []
+    for name in strategy.alert_names:
+        received = [history.alerts.get(name, NO_TIMES)[:1] for history in data.histories]
+        first = int(np.concatenate(received).min(initial=data.end))
+        if first >= data.end:
+            never.append(f'"{name}"')
+        elif first >= data.start:
+            minute = str(np.datetime64(first + IST, "s").astype("M8[m]")).replace("T", " ")
+            late.append(f'"{name}" (from {minute} on)')
+    sentences = []
+    if never:
+        sentences.append(
+            f"No alert of these names came for the symbols before the end of the range, so"
+            f" conditions on them are never true: {', '.join(never)}."
+        )
+    if late:
+        sentences.append(
+            f"Alerts of these names began within the range, so conditions on them are not true"
+            f" before: {', '.join(late)}."
+        )
+    return [Note("no_alerts", " ".join(sentences))] if sentences else []
 
 
 def _overnight_shorts(symbols: Sequence[str], trades: Array) -> int:

@@ -30,7 +30,7 @@ from apps.engine.kernel.codes import (
 from apps.engine.kernel.records import NO_LEVELS, NO_MARGINS, NO_VOLUME, Plan
 from apps.engine.language.strategy import Strategy
 from apps.engine.results.wire_receipt import ReceiptNote
-from apps.engine.signals.alerts import NO_ALERTS, AlertTimes, bar_edges, between
+from apps.engine.signals.alerts import NO_ALERTS, NO_TIMES, AlertTimes, bar_edges, between
 from apps.engine.signals.columns import Arrays, ColumnCache, SymbolBars
 from apps.engine.signals.required_inputs import RequiredInputs
 from apps.engine.signals.signals import (
@@ -399,8 +399,7 @@ def _alerts(strategy: Strategy, history: History, used: Candles) -> AlertTimes:
     if not names:
         return NO_ALERTS
     edges = bar_edges(used, 0, len(used), strategy.basicInfo.timeframe, history.sessions)
-    none = np.empty(0, np.int64)
-    return {name: between(history.alerts.get(name, none), edges) for name in names}
+    return {name: between(history.alerts.get(name, NO_TIMES), edges) for name in names}
 
 
 def _warm_from(aligned: AlignedCandles, needed: int) -> int:

@@ -18,8 +18,10 @@ FLOWS: tuple[dict[str, Any], ...] = (
 LONGER = {"5m": ("15m", "1h", "1d"), "15m": ("1h", "1d"), "1h": ("1d",)}
 
 
-def random_steps(rng: random.Random, symbols: Sequence[str], timeframe: str) -> dict[str, Any]:
-    """Return random steps, by their wire names."""
+def random_steps(
+    rng: random.Random, symbols: Sequence[str], timeframe: str, *, alerts: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Return random steps, by their wire names; with conditions on alerts if names are given."""
     joined = rng.choice(["AND", "OR", "OR"])
     conditions = [_condition(rng, timeframe) for _ in range(rng.choice([1, 1, 2, 3]))]
     orders = rng.choice(["market"] * 4 + ["limit", "stop"])
@@ -42,6 +44,10 @@ def random_steps(rng: random.Random, symbols: Sequence[str], timeframe: str) -> 
         "conditions": conditions,
     }
     exits = _exits(rng, timeframe)
+    if alerts:
+        entry["conditions"] = [*conditions, _alert(rng, alerts)]
+        exits["conditions"] = [*exits.get("conditions", ()), _alert(rng, alerts)]
+        exits["logicalOperator"] = "OR"
     if len(symbols) > 1 and entry["positionType"] != "both" and rng.random() < 0.7:
         entry["rank"] = _rank(rng)
         exits["onRank"] = rng.choice(["hold", "leave"])
@@ -58,6 +64,15 @@ def random_steps(rng: random.Random, symbols: Sequence[str], timeframe: str) -> 
         },
         "executionSettings": settings,
     }
+
+
+def _alert(rng: random.Random, names: Sequence[str]) -> dict[str, Any]:
+    """Return a condition on an alert, or on any of two."""
+    single = {"type": "signal", "name": rng.choice(names), "within": rng.choice([1, 1, 3])}
+    if rng.random() < 0.7:
+        return {**single, "side": rng.choice(["long", "short", "both"])}
+    parts = [{**single, "side": side} for side in ("long", "short")]
+    return {"type": "group", "logicalOperator": "OR", "conditions": parts}
 
 
 def _rank(rng: random.Random) -> dict[str, Any]:

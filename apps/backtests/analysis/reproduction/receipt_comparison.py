@@ -11,6 +11,7 @@ _INPUTS: Final[Mapping[str, str]] = {
     "configuration": "The steps are not those of the original.",
     "study": "The configuration of the study is not that of the original.",
     "rulebook": "Charges, contract terms or session hours are not those of the original.",
+    "alerts": "The alerts that were read are not those of the original.",
 }
 _MAX_MONTHS_NAMED: Final = 6
 
