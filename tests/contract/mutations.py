@@ -112,7 +112,7 @@ KINDS: Final = (
     "risk_based fixed_quantity fixed_amount percentage_of_equity volatility_based martingale",
     "long short both Long",
     "AND OR and XOR",
-    "indicator_indicator indicator_value time_window candle_pattern group",
+    "indicator_indicator indicator_value time_window candle_pattern signal group",
     "crosses_above crosses_below above below at_or_above at_or_below rising falling Above",
     "percentage points atr risk_reward percent",
     "paper live yolo",

@@ -313,16 +313,16 @@ def test_a_note_says_which_alerts_did_not_come_before_the_range() -> None:
     steps = buying(
         alert(), alert("news"), alert("gap"), alert("old"), basicInfo={"symbols": list(SYMBOLS)}
     )
-    one = history(candles, SYMBOLS[0], scan=[end + 60], news=[end - 60])
-    two = history(candles, SYMBOLS[1], news=[begin + 59], old=[begin - 1, end - 60])
-    result = backtest(steps, one, two, start=begin, end=end)
+    first = history(candles, SYMBOLS[0], scan=[end + 60], news=[end - 60])
+    second = history(candles, SYMBOLS[1], news=[begin + 59], old=[begin - 1, end - 60])
+    result = backtest(steps, first, second, start=begin, end=end)
     assert no_alerts_notes(result) == [
         "No alert of these names came for the symbols before the end of the range, so conditions on"
         ' them are never true: "gap", "scan". Alerts of these names began within the range, so'
         ' conditions on them are not true before: "news" (from 2000-01-04 09:40 on).'
     ]
     known = history(candles, SYMBOLS[0], scan=[begin - 1], news=[begin - 1], gap=[begin - 1])
-    assert no_alerts_notes(backtest(steps, known, two, start=begin, end=end)) == []
+    assert no_alerts_notes(backtest(steps, known, second, start=begin, end=end)) == []
     assert no_alerts_notes(backtest(buying(sma_cross(3, 8)), history(candles))) == []
 
 
