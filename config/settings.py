@@ -349,6 +349,8 @@ RATE_LIMITS = {
     "general": env_rate("RATE_LIMIT_GENERAL", default="1000/15m"),
     # Everything outside of /api except the probes; a page of the admin loads a dozen files.
     "pages": env_rate("RATE_LIMIT_PAGES", default="300/m"),
+    # Messages to one alert hook, or to an address that might be one.
+    "alerts": env_rate("RATE_LIMIT_ALERTS", default="60/m"),
 }
 # Failed logins of one account from any address: more than one address may have, so that a
 # stranger cannot lock the owner out.
@@ -569,7 +571,7 @@ LOGGING: dict[str, Any] = {
     },
     "formatters": {
         "json": {
-            "()": "pythonjsonlogger.json.JsonFormatter",
+            "()": "apps.core.requests.log_lines.LogFormatter",
             "format": "%(asctime)s %(levelname)s %(name)s %(message)s %(requestId)s",
             "rename_fields": {"asctime": "time", "levelname": "level", "name": "logger"},
         }

@@ -20,7 +20,7 @@ from apps.accounts.views import (
     SessionViewSet,
     TwoFactorViewSet,
 )
-from apps.alerts.views import AlertHookViewSet, ReceivedAlertViewSet
+from apps.alerts.views import AlertHookViewSet, IncomingAlertViewSet, ReceivedAlertViewSet
 from apps.algorithms.views import (
     AlgorithmViewSet,
     IndicatorViewSet,
@@ -129,6 +129,8 @@ urlpatterns = [
     path("api/market/sessions", RulebookViewSet.as_view({"get": "sessions"})),
     path("api/market/charges", RulebookViewSet.as_view({"get": "charges"})),
     path("api/market/charge-rates", RulebookViewSet.as_view({"get": "charge_rates"})),
+    # Alerts of other programs.
+    path("hooks/<str:secret>", IncomingAlertViewSet.as_view({"post": "receive"})),
     # Trading.
     path("api/events", EventStreamViewSet.as_view({"get": "stream"})),
     path("api/trading/account", AccountViewSet.as_view({"get": "retrieve"})),

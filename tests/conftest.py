@@ -9,9 +9,11 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
+from django.conf import settings
 from django.db import connection, transaction
 from django.test import TransactionTestCase
 from django.utils import timezone
+from django.utils.module_loading import import_string
 from pytest_django import DjangoDbBlocker
 from rest_framework.test import APIClient
 
@@ -129,6 +131,18 @@ def alice(db: None) -> User:
 @pytest.fixture
 def bob(db: None) -> User:
     return make.user("bob")
+
+
+@pytest.fixture
+def service_log(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
+    """Capture each line in the form of the settings: its text is what an operator reads."""
+    form = settings.LOGGING["formatters"]["json"]
+    formatter = import_string(form["()"])(form["format"], rename_fields=form["rename_fields"])
+    before = caplog.handler.formatter
+    caplog.handler.setFormatter(formatter)
+    with caplog.at_level("INFO"), caplog.at_level("INFO", logger="request"):
+        yield caplog
+    caplog.handler.setFormatter(before)
 
 
 @pytest.fixture(scope="session")

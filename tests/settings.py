@@ -15,6 +15,7 @@ os.environ.setdefault("RATE_LIMIT_TRADING", "off")
 os.environ.setdefault("RATE_LIMIT_BACKTESTS", "off")
 os.environ.setdefault("RATE_LIMIT_GENERAL", "off")
 os.environ.setdefault("RATE_LIMIT_PAGES", "off")
+os.environ.setdefault("RATE_LIMIT_ALERTS", "off")
 
 from config.settings import *  # noqa: F403
 

@@ -4,6 +4,7 @@ from apps.alerts.hooks import (
     address_of,
     change_hook,
     create_hook,
+    digest_of_secret,
     end_hook,
     hooks_of,
     messages_of,
@@ -11,6 +12,7 @@ from apps.alerts.hooks import (
     received_alerts,
     rotate_hook_secret,
 )
+from apps.alerts.receiving import receive_message
 from apps.alerts.series import TimesByName, alert_times, close_reading, first_alerts
 
 __all__ = [
@@ -20,11 +22,13 @@ __all__ = [
     "change_hook",
     "close_reading",
     "create_hook",
+    "digest_of_secret",
     "end_hook",
     "first_alerts",
     "hooks_of",
     "messages_of",
     "read_hook",
+    "receive_message",
     "received_alerts",
     "rotate_hook_secret",
 ]

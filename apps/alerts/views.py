@@ -1,4 +1,8 @@
-"""/api/trading/alert-hooks and /api/trading/alerts: alerts that other programs send."""
+"""Alerts that other programs send: /api/trading/alert-hooks, /api/trading/alerts, and /hooks, where
+they come in.
+"""
+
+from typing import Any
 
 from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
@@ -17,16 +21,20 @@ from apps.alerts.serializers import (
     NewAlertHookSerializer,
     ReceivedAlertSerializer,
 )
+from apps.core import limits
 from apps.core.api.resources import (
     AFTER,
     NO_FIELDS,
+    AnyAccept,
     EmptyBody,
     GrowingList,
     OwnedViewSet,
+    RawParser,
     idempotent_with_secret,
     refuses,
 )
-from apps.core.limits import QuotaExceeded
+from apps.core.limits import QuotaExceeded, Usage
+from apps.core.requests import current_origin
 
 
 def _with_address(hook: AlertHook, secret: str, *, status: int = 200) -> Response:
@@ -147,3 +155,43 @@ class ReceivedAlertViewSet(OwnedViewSet):
         rows = services.received_alerts(owner=self.owner, **self.query(AlertQuery))
         among = services.received_alerts(owner=self.owner)
         return self.page(GrowingList(rows, among, "received_at"), ReceivedAlertSerializer)
+
+
+class IncomingAlertViewSet(OwnedViewSet):
+    """The address of a hook. Its secret is the only credential, and nothing else of it is known:
+    other programs choose method, type and headers.
+    """
+
+    authentication_classes = ()
+    permission_classes = ()
+    parser_classes = (RawParser,)
+    content_negotiation_class = AnyAccept
+
+    usage: Usage | None = None
+
+    def receive(self, request: Request, secret: str) -> Response:
+        """Take an alert of another program.
+
+        The secret in the address is the only credential. Copies of a message are stored once, and
+        get the same answer: copies have the same `id`, or the same body in the same minute.
+        """
+        scope = limits.alert_scope(services.digest_of_secret(secret))
+        self.usage = limits.count_request(scope) if scope else None
+        limits.refuse_exceeded(self.usage)
+        services.receive_message(
+            secret=secret,
+            # Without a body REST framework calls no parser.
+            body=request.data if isinstance(request.data, bytes) else b"",
+            address=current_origin().address,
+            now=self.now,
+        )
+        return Response({"received": True}, status=202)
+
+    def finalize_response(
+        self, request: Request, response: Response, *args: Any, **kwargs: Any
+    ) -> Response:
+        """Show the rate limit with every answer, as under /api."""
+        final = super().finalize_response(request, response, *args, **kwargs)
+        for name, value in self.usage.headers().items() if self.usage else ():
+            final[name] = value
+        return final

@@ -11,15 +11,15 @@ from django.http.response import HttpResponseBase
 from django.utils.cache import patch_vary_headers
 
 from apps.console.gate import is_part, show_refusal
-from apps.core.api.resources import is_under_api
+from apps.core.api.resources import is_for_programs
 from apps.core.limits import PROBES
 
 JSON: Final = "application/json"
 
 
 class ErrorPageMiddleware:
-    """Show a browser a page in place of the error envelope for other clients; under /api all
-    requests get the envelope.
+    """Show a browser a page in place of the error envelope for other clients; under /api and at
+    alert hooks all requests get the envelope.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
@@ -41,6 +41,6 @@ class ErrorPageMiddleware:
 
 def _is_for_people(request: HttpRequest) -> bool:
     """Return whether a browser shows the answer, or htmx puts it into a page."""
-    if is_under_api(request.path) or request.path in PROBES:
+    if is_for_programs(request.path) or request.path in PROBES:
         return False
     return is_part(request) or request.get_preferred_type([JSON, "text/html"]) == "text/html"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from apps.core.api.middleware import MAX_AUTH_BODY, MAX_BODY
+from apps.core.api.middleware import MAX_BODY, MAX_SMALL_BODY
 from apps.core.requests.strict_json import MAX_DEPTH, MAX_NUMBER, UNSTORABLE
 from tests.contract.mutations import Json
 from tests.error_responses import assert_error
@@ -100,7 +100,7 @@ def assert_refused(
     A name with one of the `private` words may be either: a malformed document is refused before its
     fields are known.
     """
-    if len(raw) > (MAX_AUTH_BODY if secrets else MAX_BODY):
+    if len(raw) > (MAX_SMALL_BODY if secrets else MAX_BODY):
         assert_error(response, 413, "VALIDATION_ERROR", reason="payload_too_large")
         return
     error = assert_error(response, 400, "VALIDATION_ERROR")

@@ -24,6 +24,7 @@ from typing import Any, Final
 
 import pytest
 from django.core.management import call_command, get_commands, load_command_class
+from pytest_django import Settings
 
 from apps.accounts.models import User
 from apps.algorithms import services
@@ -143,13 +144,16 @@ def test_every_block_that_is_not_run_exists() -> None:
 @needs_curl
 @pytest.mark.timeout(180)
 @pytest.mark.django_db
-def test_every_shell_block_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_shell_block_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Settings
+) -> None:
     lay_out(tmp_path)
     monkeypatch.chdir(tmp_path)
     call_command("seed_symbols", verbosity=0)
     store_sample_until("2026-06-29 09:30")
     with ExampleService(client_of(), run_all_queued) as examples:
         address = f"localhost:{examples.server_port}"
+        settings.PUBLIC_URL = f"http://{address}"
         python = tmp_path / ".venv" / "bin" / "python"
         python.parent.mkdir(parents=True)
         python.write_text(PYTHON.format(address=address))

@@ -19,6 +19,8 @@ log = logging.getLogger("request")
 GetResponse = Callable[[HttpRequest], HttpResponseBase]
 
 API: Final = "/api"
+# Addresses that other programs send alerts to; the last part of each is a secret.
+HOOKS: Final = "/hooks/"
 API_HEADERS: Final = {
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
@@ -30,8 +32,10 @@ _PAGES: Final = ("/admin/", "/account/", "/app/")
 SIGNED: Final = "/reports/"
 MAX_COOKIES: Final = 16 * 1024
 MAX_BODY: Final = 1024 * 1024
-MAX_AUTH_BODY: Final = 64 * 1024
+MAX_SMALL_BODY: Final = 64 * 1024
 MAX_DRAINED: Final = 8 * MAX_BODY
+# Below these, bodies are small.
+_SMALL: Final = ("/api/auth/", HOOKS)
 # Calls that upload files (core/files/uploads.py). Base64 makes a file a third longer.
 UPLOADS: Final = ("/api/market/candle-files", "/api/market/masters", "/app/data/upload")
 MAX_UPLOAD: Final = 7 * MAX_BODY
@@ -49,7 +53,7 @@ class EnvelopeMiddleware:
         begun = time.monotonic()
         response = _in_envelope(request, self._answered(request))
         response[request_id.REQUEST_ID_HEADER] = known
-        if is_under_api(request.path):
+        if is_for_programs(request.path):
             for name, value in API_HEADERS.items():
                 response[name] = value
         _log(request, response, seconds=time.monotonic() - begun)
@@ -69,20 +73,19 @@ def _log(request: HttpRequest, response: HttpResponseBase, *, seconds: float) ->
         logging.DEBUG if quiet else logging.INFO,
         "%s %s %d",
         request.method,
-        loggable(request.path),
+        request.path,
         response.status_code,
         extra={"milliseconds": round(seconds * 1000, 1)},
     )
 
 
-def loggable(path: str) -> str:
-    """Return the path for the log, without the token of a signed link."""
-    is_secret = path.startswith((SIGNED, "/account/"))
-    return f"/{path.split('/')[1]}/…" if is_secret else path
-
-
 def is_under_api(path: str) -> bool:
     return path == API or path.startswith(API + "/")
+
+
+def is_for_programs(path: str) -> bool:
+    """Return whether only programs call the address: one under /api, or an alert hook."""
+    return is_under_api(path) or path.startswith(HOOKS)
 
 
 def _in_envelope(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
@@ -119,14 +122,15 @@ class BodySizeMiddleware:
         if "Transfer-Encoding" in request.headers:
             return exceptions.http_response(exceptions.refusal_of_http(411))
         length = declared_length(request)
-        limit = MAX_AUTH_BODY if request.path.startswith("/api/auth/") else max_body(request.path)
-        if length <= limit:
+        if length <= max_body(request.path):
             return self.get_response(request)
         return exceptions.http_response(exceptions.refusal_of_http(413), {"Connection": "close"})
 
 
 def max_body(path: str) -> int:
     """Return how many bytes a body sent to this path may have."""
+    if path.startswith(_SMALL):
+        return MAX_SMALL_BODY
     return MAX_UPLOAD if path in UPLOADS else MAX_BODY
 
 

@@ -36,6 +36,22 @@ class StrictJsonParser(BaseParser):
         return document
 
 
+class RawParser(BaseParser):
+    """Return the body of any type as it came, uncompressed."""
+
+    media_type = "*/*"
+
+    def parse(  # type: ignore[override]  # REST framework passes on what a parser returns
+        self,
+        stream: IO[Any],
+        media_type: str | None = None,
+        parser_context: Mapping[str, Any] | None = None,
+    ) -> bytes:
+        request: Request | None = (parser_context or {}).get("request")
+        _check_coding(request)
+        return _whole(stream, request)
+
+
 def _check_charset(media_type: str) -> None:
     _, _, parameters = media_type.partition(";")
     for parameter in parameters.split(";"):

@@ -1,7 +1,7 @@
 """Write answers for REST framework, and choose their format."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from rest_framework.negotiation import DefaultContentNegotiation
@@ -37,3 +37,13 @@ class Negotiation(DefaultContentNegotiation):
 
     def get_accept_list(self, request: Request) -> list[str]:
         return [kind for kind in super().get_accept_list(request) if not _REFUSED.search(kind)]
+
+
+class AnyAccept(DefaultContentNegotiation):
+    """Negotiation for programs whose Accept header nobody chose: it is ignored."""
+
+    def select_renderer(
+        self, request: Request, renderers: Iterable[BaseRenderer], format_suffix: str | None = None
+    ) -> tuple[BaseRenderer, str]:
+        renderer = next(iter(renderers))
+        return renderer, renderer.media_type

@@ -1,9 +1,9 @@
 """Close the service for a while, for the API and the console alike.
 
-Under maintenance, calls under /api are refused and pages cannot write. While the disk of the
-embedded database is nearly full, all writes are refused: PostgreSQL stops when it has no room for
-its log, and then reads fail too. Health, metrics, the admin and calls that make trading or accounts
-safer stay open.
+Under maintenance, calls under /api and alerts are refused, and pages cannot write. While the disk
+of the embedded database is nearly full, all writes are refused: PostgreSQL stops when it has no
+room for its log, and then reads fail too. Health, metrics, the admin and calls that make trading or
+accounts safer stay open.
 
 The services enforce the quiet start of a restored copy: they refuse to start runs.
 """
@@ -16,7 +16,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
 from apps.core.api import exceptions
-from apps.core.api.middleware import GetResponse, is_under_api
+from apps.core.api.middleware import GetResponse, is_for_programs
 from apps.core.database.failures import Meaning
 from apps.core.errors import Code, ServiceError
 from apps.core.limits.rate_limits import UNSAFE
@@ -52,7 +52,7 @@ class ServiceGateMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        is_call, is_write = is_under_api(request.path), request.method in UNSAFE
+        is_call, is_write = is_for_programs(request.path), request.method in UNSAFE
         if not is_call and not (is_write and _PAGES.match(request.path)):
             return self.get_response(request)
         if _ALWAYS_OPEN.fullmatch(f"{request.method} {request.path}"):

@@ -109,6 +109,14 @@ def _scope_of(method: str, path: str, user_id: str | None, address: str) -> tupl
     return "general", "general", user_id or address
 
 
+def alert_scope(secret_digest: str) -> RateLimitScope | None:
+    """Return the scope of messages to one alert hook, known or not, or None where limits are
+    off.
+    """
+    rate = settings.RATE_LIMITS["alerts"]
+    return RateLimitScope("alerts", rate, secret_digest) if rate else None
+
+
 def admin_login_scope(address: str) -> RateLimitScope | None:
     """Return the scope of logins to the admin from one address, or None where limits are off."""
     rate = settings.RATE_LIMITS["auth"]

@@ -20,7 +20,7 @@ from apps.core.requests.event_stream import (
 from apps.core.requests.long_poll import LongPoll, attach_long_poll, get_long_poll
 from apps.core.requests.request_id import REQUEST_ID_HEADER, begin_request_id, current_request_id
 from apps.core.requests.request_origin import current_origin, is_forwarded, proven_by
-from apps.core.requests.strict_json import MAX_NUMBER, read_json
+from apps.core.requests.strict_json import MAX_NUMBER, read_json, storable
 from apps.core.requests.wire_json import dump_json
 
 __all__ = [
@@ -48,6 +48,7 @@ __all__ = [
     "provider_network_of",
     "read_json",
     "read_network",
+    "storable",
     "stream_hint",
     "stream_message",
     "tag_of",

@@ -9,6 +9,7 @@ import json
 import math
 import re
 from dataclasses import replace
+from functools import partial
 from typing import Final, NoReturn
 
 from apps.core.errors import WITHHELD, Fault, InvalidInput
@@ -29,15 +30,18 @@ class _Refused:
         self.reason, self.value = reason, value
 
 
-def read_json(body: bytes) -> object:
-    """Return the document in `body`. Raise `InvalidInput` with the path of the first fault."""
+def read_json(body: bytes, *, largest: float = MAX_NUMBER) -> object:
+    """Return the document in `body`, whose numbers are at most `largest` away from zero.
+
+    Raise `InvalidInput` with the path of the first fault.
+    """
     try:
         document = json.loads(
             body.decode("utf-8"),
             object_pairs_hook=_pairs,
             parse_constant=lambda text: _Refused("is not a JSON number", text),
-            parse_float=_float,
-            parse_int=_integer,
+            parse_float=partial(_float, largest),
+            parse_int=partial(_integer, largest),
         )
     except UnicodeDecodeError:
         _refuse("The body is not UTF-8.")
@@ -65,21 +69,22 @@ def _pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return members
 
 
-def _float(text: str) -> float | _Refused:
+def _float(largest: float, text: str) -> float | _Refused:
     value = float(text)
-    if math.isinf(value) or abs(value) > MAX_NUMBER:
-        return _out_of_range(text)
+    if math.isinf(value) or abs(value) > largest:
+        return _out_of_range(largest, text)
     return value
 
 
-def _integer(text: str) -> int | _Refused:
-    if len(text) > _MAX_DIGITS or abs(int(text)) > MAX_NUMBER:
-        return _out_of_range(text)
+def _integer(largest: float, text: str) -> int | _Refused:
+    if len(text) > _MAX_DIGITS or abs(int(text)) > largest:
+        return _out_of_range(largest, text)
     return int(text)
 
 
-def _out_of_range(text: str) -> _Refused:
-    return _Refused("lies outside -1e12 to 1e12", text[:_MAX_DIGITS])
+def _out_of_range(largest: float, text: str) -> _Refused:
+    limit = f"{largest:.0e}".replace("+", "")
+    return _Refused(f"lies outside -{limit} to {limit}", text[:_MAX_DIGITS])
 
 
 def storable(text: str) -> str:

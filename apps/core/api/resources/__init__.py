@@ -14,11 +14,12 @@ from apps.core.api.middleware import (
     SIGNED,
     GetResponse,
     declared_length,
+    is_for_programs,
     is_under_api,
-    loggable,
     max_body,
 )
-from apps.core.api.renderers import JsonRenderer
+from apps.core.api.parsers import RawParser
+from apps.core.api.renderers import AnyAccept, JsonRenderer
 from apps.core.api.resources.idempotency import idempotent, idempotent_with_secret
 from apps.core.api.resources.pagination import (
     AFTER,
@@ -115,6 +116,7 @@ __all__ = [
     "STATUS",
     "STRING",
     "AnswerSerializer",
+    "AnyAccept",
     "ArrowRenderer",
     "ChoiceField",
     "ChoiceSetField",
@@ -138,6 +140,7 @@ __all__ = [
     "QueryDateField",
     "QueryDecimalField",
     "QueryIntegerField",
+    "RawParser",
     "RecordField",
     "RecordSerializer",
     "Schema",
@@ -158,8 +161,8 @@ __all__ = [
     "http_response",
     "idempotent",
     "idempotent_with_secret",
+    "is_for_programs",
     "is_under_api",
-    "loggable",
     "max_body",
     "ordering",
     "page_with",

@@ -1,0 +1,82 @@
+"""Receiving: a message comes to the address of a hook, and its alerts join the series."""
+
+import hashlib
+from datetime import datetime
+from typing import Final
+
+from django.db import transaction
+
+from apps.alerts import series
+from apps.alerts.hooks import digest_of_secret
+from apps.alerts.message_formats import IncomingAlert, read_message
+from apps.alerts.models import AlertHook, AlertMessage, ReceivedAlert
+from apps.core.errors import InvalidInput, NotFound
+from apps.core.requests import is_in_networks, storable
+
+# Messages without an id are copies if their bodies are equal, and came within the same one.
+_SECONDS_OF_COPIES: Final = 60
+_MASK: Final = "ah_…"
+
+
+def receive_message(*, secret: str, body: bytes, address: str | None, now: datetime) -> None:
+    """Store a message with its alerts, unless it is a copy of an earlier one.
+
+    A message that cannot be read is stored too, with its refusal. Raises NotFound for a secret that
+    may not be used from this address, InvalidInput for a message that cannot be read.
+    """
+    hook = _find_hook(secret, address)
+    # ChartInk writes the address that it calls into its messages.
+    body = body.replace(secret.encode(), _MASK.encode())
+    text = storable(body.decode("utf-8", "replace"))
+    message = AlertMessage(hook=hook, body=text, received_at=now)
+    minute = int(now.timestamp()) // _SECONDS_OF_COPIES
+    message.key = _sha256(f"body {minute} {text}")
+    try:
+        read = read_message(hook.format, body)
+    except InvalidInput as error:
+        message.refusal = str(error)
+        AlertMessage.objects.bulk_create([message], ignore_conflicts=True)
+        raise
+    if read.id:
+        message.key = _sha256(f"id {read.id}")
+    _store(message, read.alerts, now=now)
+
+
+def _find_hook(secret: str, address: str | None) -> AlertHook:
+    """Return the hook with this secret.
+
+    One statement finds it, or finds nothing: the time of an answer tells a stranger nothing about
+    the reason. Raises NotFound.
+    """
+    hooks = AlertHook.objects.filter(
+        secret_digest=digest_of_secret(secret), ended_at=None, owner__is_active=True
+    )
+    hook = hooks.first()
+    if hook is None or (hook.networks and not is_in_networks(address, hook.networks)):
+        raise NotFound
+    return hook
+
+
+@transaction.atomic
+def _store(message: AlertMessage, alerts: tuple[IncomingAlert, ...], *, now: datetime) -> None:
+    owner_id = message.hook.owner_id
+    received_at = series.time_of_receipt(owner_id, now=now)
+    AlertMessage.objects.bulk_create([message], ignore_conflicts=True)
+    if not AlertMessage.objects.filter(pk=message.pk).exists():
+        return  # a copy
+    ReceivedAlert.objects.bulk_create(
+        ReceivedAlert(
+            message=message,
+            owner_id=owner_id,
+            name=alert.name,
+            symbol=alert.symbol,
+            price=alert.price,
+            sent_at=alert.sent_at,
+            received_at=received_at,
+        )
+        for alert in alerts
+    )
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
