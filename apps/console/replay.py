@@ -116,10 +116,12 @@ def _start(request: HttpRequest, user: User) -> HttpResponse:
 
 
 def _symbols_of(text: str) -> list[str]:
-    """Return the symbols of the form, or the proposed ones without any. Raises InvalidInput."""
+    """Return the symbols of the form. Raises InvalidInput."""
     names = text.replace(",", " ").split()
+    if not names:
+        raise InvalidInput(Fault("symbols", "Name at least one symbol to play."))
     try:
-        return [str(Symbol.parse(name.upper())) for name in names] or trading.propose_symbols()
+        return [str(Symbol.parse(name.upper())) for name in names]
     except InvalidSymbol as error:
         raise InvalidInput(Fault("symbols", error.reason)) from None
 
