@@ -83,6 +83,7 @@ async def until_it_listens(address: str) -> int:
                 return answer.status_code
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_http_serves_each_caller_by_the_key_of_the_request(alice: User) -> None:
     keys = [new_key(alice, scopes)[1] for scopes in ([KeyScope.READ], list(KeyScope))]

@@ -298,7 +298,7 @@ def noise() -> Candles:
 
 
 def variants() -> Iterator[dict[str, Any]]:
-    for fast, slow in ((3, 8), (5, 13), (8, 21), (9, 26), (12, 26), (20, 50)):
+    for fast, slow in ((3, 8), (8, 21), (20, 50)):
         crossing = {
             "type": "indicator_indicator",
             "indicator1": {"type": "EMA", "period": fast},
@@ -325,11 +325,11 @@ def test_the_best_sharpe_ratio_on_noise_does_not_pass(wire: DjangoWire, key: str
         return [run["trials"] for run in runs], read
 
     trials, best = converse(script, wire, key)
-    assert trials == list(range(1, 7))
+    assert trials == [1, 2, 3]
     assert best["verdict"]["isReady"]
     assert not best["verdict"]["passes"]
     assert best["deflatedSharpeRatio"] < 0.95
-    assert best["trials"] + best["laterRuns"] == 6
+    assert best["trials"] + best["laterRuns"] == 3
 
 
 def subset_of(recorded: Any, answer: Any) -> bool:
@@ -422,7 +422,9 @@ def names_in(value: object) -> Iterator[str]:
 def test_injected_texts_stay_data_and_lead_to_no_write(
     wire: DjangoWire, alice: User, key: str
 ) -> None:
-    """An order can stand in a name, a description, an error, a symbol or a section."""
+    """An order can stand in a name, a description, an error, a symbol or a section; each is tried
+    in two of the calls.
+    """
     assert len(set(ORDERS)) == 30
     algorithms = [
         make.algorithm(alice, name=order, description=order, **make.steps()) for order in ORDERS
@@ -440,7 +442,7 @@ def test_injected_texts_stay_data_and_lead_to_no_write(
         listed = (await client.list_tools()).tools
         answers = [content_of(await client.call_tool("standings"))]
         answers += [await ask(client, "read_backtest", backtestId=backtest)]
-        for order, algorithm in zip(ORDERS, algorithms, strict=True):
+        for number, (order, algorithm) in enumerate(zip(ORDERS, algorithms, strict=True)):
             calls: list[tuple[str, dict[str, Any]]] = [
                 ("find_symbol", {"query": order[:60]}),
                 ("coverage", {"symbol": order[:60]}),
@@ -449,7 +451,7 @@ def test_injected_texts_stay_data_and_lead_to_no_write(
                 ("validate_steps", {"steps": {"basicInfo": {order: order, "symbols": [order]}}}),
                 ("version_diff", {"algorithmId": algorithm.pk, "version": 1, "since": 1}),
             ]
-            for name, arguments in calls:
+            for name, arguments in calls[number % 3 :: 3]:
                 answers.append(content_of(await client.call_tool(name, arguments)))
         assert (await client.list_tools()).tools == listed
         return answers

@@ -1,6 +1,15 @@
 """Texts that a trader types into forms, and the form that makes an algorithm."""
 
+import pytest
 from django.test import Client
+
+from apps.algorithms.services import BUILT_IN_TEMPLATES
+
+GALLERY = [
+    pytest.param(strategy, id=strategy.slug, marks=[] if number % 6 == 0 else [pytest.mark.slow])
+    for number, strategy in enumerate(BUILT_IN_TEMPLATES)
+]
+"""Every strategy of the gallery, the sixths in the quick tests."""
 
 # Texts that a page must show as they are, wherever a trader types them.
 HOSTILE_TEXTS = [

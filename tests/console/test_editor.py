@@ -15,7 +15,7 @@ from apps.console.editing.steps import BLANK
 from apps.console.schema_forms import FormNode, form_of
 from apps.engine.language import CATALOGUE, PATTERNS, parse, read_strategy
 from tests.console.conftest import Browse
-from tests.console.forms import make_from_gallery
+from tests.console.forms import GALLERY, make_from_gallery
 from tests.console.test_schema_forms import sent_by
 from tests.engine.worked_examples import examples
 
@@ -306,7 +306,7 @@ CONDITION_TEXTS = {
 }
 
 
-@pytest.mark.parametrize("strategy", BUILT_IN_TEMPLATES, ids=lambda strategy: strategy.slug)
+@pytest.mark.parametrize("strategy", GALLERY)
 def test_a_template_is_built_from_blank(strategy: BuiltInTemplate) -> None:
     assert Editor(strategy.steps).build() == strategy.steps
 
@@ -323,7 +323,7 @@ def test_every_example_of_the_language_is_built_from_blank(steps: Steps) -> None
     assert Editor(steps).build() == steps
 
 
-@pytest.mark.parametrize("strategy", BUILT_IN_TEMPLATES, ids=lambda strategy: strategy.slug)
+@pytest.mark.parametrize("strategy", GALLERY)
 def test_the_page_has_every_field(browse: Browse, alice: User, strategy: BuiltInTemplate) -> None:
     client = browse(alice)
     page = client.get(f"{make_from_gallery(client, strategy.slug)}/steps").content.decode()

@@ -10,18 +10,18 @@ from django.utils.html import escape
 from apps.accounts.models import User
 from apps.algorithms import services
 from apps.algorithms.models import Algorithm
-from apps.algorithms.services import BUILT_IN_TEMPLATES, BuiltInTemplate
+from apps.algorithms.services import BuiltInTemplate
 from apps.backtests.models import Backtest, Evidence
 from apps.backtests.tasks import run_evidence_job
 from tests.backtests.price_series import wave_candles
 from tests.backtests.submissions import submit
 from tests.backtests.workers import run_queued
 from tests.console.conftest import Browse
-from tests.console.forms import HOSTILE_TEXTS, make_from_gallery
+from tests.console.forms import GALLERY, HOSTILE_TEXTS, make_from_gallery
 from tests.market.bars import store_candles
 
 
-@pytest.mark.parametrize("strategy", BUILT_IN_TEMPLATES, ids=lambda strategy: strategy.slug)
+@pytest.mark.parametrize("strategy", GALLERY)
 def test_a_strategy_of_the_gallery_is_ready_and_undoubted(
     browse: Browse, alice: User, strategy: BuiltInTemplate
 ) -> None:

@@ -8,7 +8,7 @@ from django.test import Client
 from apps.accounts.models import User
 from apps.algorithms import services as algorithms
 from apps.algorithms.models import Algorithm
-from apps.algorithms.services import BUILT_IN_TEMPLATES, BuiltInTemplate
+from apps.algorithms.services import BuiltInTemplate
 from apps.backtests.models import Backtest, BacktestKind, WorkSpeed
 from apps.console.backtesting.study_forms import numbers_of
 from apps.console.schema_forms import FormNode
@@ -17,7 +17,7 @@ from apps.engine.studies.search_errors import path_errors
 from tests import make
 from tests.backtests.price_series import wave_candles
 from tests.console.conftest import Browse
-from tests.console.forms import HOSTILE_TEXTS
+from tests.console.forms import GALLERY, HOSTILE_TEXTS
 from tests.market.bars import store_candles
 
 RANGE = {"startDate": "2024-02-01", "endDate": "2024-02-29"}
@@ -54,7 +54,7 @@ def choose(client: Client, address: str, kind: BacktestKind, **typed: str) -> di
     return {**RANGE, "kind": kind, **typed, **shown(answer.context["form"])}
 
 
-@pytest.mark.parametrize("strategy", BUILT_IN_TEMPLATES, ids=lambda strategy: strategy.slug)
+@pytest.mark.parametrize("strategy", GALLERY)
 def test_every_number_that_is_offered_can_be_tried_as_proposed(strategy: BuiltInTemplate) -> None:
     numbers = numbers_of(dict(strategy.steps))
     assert numbers

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +140,7 @@ def kernels() -> Iterator[tuple[Path, Dispatcher]]:
                     yield Path(str(module.__file__)), value
 
 
+@cache
 def folders_of_imports(path: Path) -> dict[str, Path]:
     """Map the names that a file imports from the engine to their folders."""
     nodes = [

@@ -160,6 +160,7 @@ def test_another_account_is_refused_by_the_server_itself(made_dir: Path) -> None
 
 
 @as_root
+@pytest.mark.slow
 def test_root_and_the_owner_of_the_folder_use_the_same_server(empty_dir: Path) -> None:
     daemon = 1
     os.chown(empty_dir, daemon, daemon)

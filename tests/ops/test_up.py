@@ -63,6 +63,7 @@ def data_dir() -> Iterator[Path]:
     shutil.rmtree(socket_folder(directory), ignore_errors=True)
 
 
+@pytest.mark.slow
 def test_a_port_in_use_is_named(data_dir: Path) -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as server:
         port = server.getsockname()[1]

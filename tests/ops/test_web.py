@@ -179,6 +179,7 @@ def test_a_killed_process_is_replaced_without_a_refused_request() -> None:
         assert second != first
 
 
+@pytest.mark.slow
 def test_each_process_has_its_own_processor() -> None:
     with serving(WEB_WORKERS="2") as (_, process):
         until(lambda: len(children(process.pid)) == 2)

@@ -265,6 +265,7 @@ def test_a_text_that_is_too_long_keeps_whole_lines(alice: User, stand_in: Chats)
     assert statuses() == {"delivered"}
 
 
+@pytest.mark.slow
 def test_a_chat_gets_one_message_a_second_and_a_group_one_in_three(
     alice: User, stand_in: Chats
 ) -> None:
@@ -408,6 +409,7 @@ def run_and_close() -> None:
     connection.close()
 
 
+@pytest.mark.slow
 def test_two_senders_never_write_to_a_chat_at_once(alice: User, stand_in: Chats) -> None:
     linked(alice, stand_in)
     for number in range(60):

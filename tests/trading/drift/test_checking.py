@@ -176,12 +176,12 @@ def test_an_entry_pending_beside_a_position_is_reported_alike(alice: User) -> No
         "productType": "intraday",
         "initialCapital": 100_000,
     }
-    symbol, starts = SYMBOLS[0], session_starts(2, 900)
-    store_bars({symbol: flat_candles(starts, 101.0)}, "15m")
+    symbol, starts = SYMBOLS[0], session_starts(2, LENGTH)
+    store_bars({symbol: flat_candles(starts, 101.0)}, "30m")
     started(
-        alice, crossing_steps([symbol], "15m", entryConditions=entries, executionSettings=execution)
+        alice, crossing_steps([symbol], "30m", entryConditions=entries, executionSettings=execution)
     )
-    step(Runner(), [symbol], "15m", AFTER)
+    step(Runner(), [symbol], "30m", AFTER)
     assert Signal.objects.filter(reason="outside_session").exists()
     assert check() == {"2026-06-01": [], "2026-06-02": []}
 

@@ -137,12 +137,14 @@ MANY: list[dict[str, Any]] = [
 
 @pytest.mark.timeout(120)
 def test_runs_that_read_other_symbols_trade_as_in_their_backtests(alice: User) -> None:
-    """The rows are worked on by two processes in turn, one of which begins anew for each."""
+    """The rows are worked on three at a time, by two processes in turn, one of which begins anew
+    each time.
+    """
     store_week(1)
     runs = [started(alice, configuration) for configuration in MANY]
     kept, symbols = Runner(), [SHARE, BANK, VIX, OIL]
-    starts = session_starts(2, LENGTH)[:29]
-    for number, start in enumerate(starts):
+    starts = session_starts(2, LENGTH)[:30]
+    for number, start in enumerate(starts[2::3]):
         runner = kept if number % 3 else Runner()
         step(runner, symbols, "15m", start + LENGTH + GRACE_PERIOD)
     assert BarStream.objects.count() == len(MANY)
@@ -171,7 +173,7 @@ def test_a_day_reads_the_day_that_ended_by_its_close(alice: User) -> None:
         ),
     )
     runner, end = Runner(), midnights[-1] + DAY
-    for midnight in midnights[5:]:
+    for midnight in midnights[8::4]:
         step(runner, list(walks), "1d", midnight + 57_600)
     assert trades_of(run) == expected_of(backtested(run, start=midnights[5], end=end))
     assert Trade.objects.count() > 3
@@ -288,8 +290,7 @@ def test_a_late_candle_is_drift_of_data_and_read_from_the_next_row_on(alice: Use
     (read,) = row_as_used(row, stream, cache_of(monday.runner).calendars).read
     assert read.time.tolist() == [monday.starts[2]]
     monday.come(*range(3, 25))
-    for number in range(4, 25):
-        monday.at(number, GRACE_PERIOD)
+    monday.at(24, GRACE_PERIOD)
     result = backtested(monday.run, start=FIRST, end=FIRST + DAY)
     assert trades_of(monday.run) == expected_of(result)
     assert checked(FIRST + DAY) == [("data", VIX, "candle"), ("data", VIX, "candle")]
@@ -307,7 +308,7 @@ def test_candles_of_a_read_symbol_make_no_row_and_their_lack_is_not_stale(alice:
     step(monday.runner, [VIX], "15m", monday.starts[24] + DAY + LENGTH + GRACE_PERIOD)
     assert BarRow.objects.count() == 25
     quiet = Monday(make.user("quiet@example.com"), steps(compare(PRICE, "above", average(OIL, 2))))
-    for number in range(25):
+    for number in range(0, 25, 6):
         quiet.at(number, GRACE_PERIOD)
     assert not Signal.objects.filter(run=quiet.run).exists()
     assert Run.objects.live().filter(pk=quiet.run.pk).exists()
@@ -337,7 +338,7 @@ def test_a_window_that_is_rebuilt_has_the_candles_of_the_rows(alice: User) -> No
     store_week(3)
     started(alice, reads_much())
     runner, starts = Runner(), session_starts(2, LENGTH)
-    for start in starts[:40]:
+    for start in starts[7:40:8]:
         step(runner, [SHARE], "15m", start + LENGTH + GRACE_PERIOD)
     cache, last = cache_of(runner), BarRow.objects.latest("time")
     made = build_indicator_window(
@@ -398,8 +399,8 @@ def test_a_paused_run_reads_on_and_a_new_run_begins_with_stored_candles(alice: U
     configuration = steps(compare({**PRICE, "on": VIX}, "above", average(VIX, 20)))
     run, runner, starts = started(alice, configuration), Runner(), session_starts(4, LENGTH)
     algorithm = run.algorithm
-    for number, start in enumerate(starts):
-        step(runner, [SHARE, VIX], "15m", start + LENGTH)
+    for number in (10, 30, 60, 99):
+        step(runner, [SHARE, VIX], "15m", starts[number] + LENGTH)
         if number == 10:
             services.pause(owner=alice, algorithm_id=algorithm.pk, now=make.NOW)
         if number == 30:
@@ -410,8 +411,7 @@ def test_a_paused_run_reads_on_and_a_new_run_begins_with_stored_candles(alice: U
             )
     assert not Signal.objects.filter(followed=True, reason="paused").exists()
     second = started(alice, configuration, at=starts[70])
-    for start in starts[70:]:
-        step(runner, [SHARE, VIX], "15m", start + LENGTH)
+    step(runner, [SHARE, VIX], "15m", starts[99] + LENGTH)
     result = backtested(second, start=starts[70], end=FIRST + 4 * DAY)
     assert trades_of(second) == expected_of(result)
     assert Trade.objects.filter(run=second).exists()

@@ -12,9 +12,9 @@ from tests.trading.live.market_day import (
     DAY,
     FIRST,
     backtested,
+    catch_up,
     crossing_steps,
     random_candles,
-    replay,
     session_starts,
     started,
     store_bars,
@@ -60,7 +60,7 @@ def test_an_intraday_entry_never_waits_for_a_later_session(alice: User, order_ty
         ),
     )
     store_bars(series, "15m")
-    replay(series, "15m", LENGTH, Runner())
+    catch_up(series, "15m", LENGTH, Runner())
 
     result = backtested(run, start=FIRST, end=FIRST + 7 * DAY)
     assert trades_of(run) == expected_of(result)

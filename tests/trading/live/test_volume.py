@@ -24,7 +24,7 @@ from tests.trading.live.test_runner import expected_of, trades_of
 
 pytestmark = pytest.mark.django_db
 
-SYMBOL, LENGTH = "NSE:RELIANCE", 900
+SYMBOL, LENGTH = "NSE:RELIANCE", 1800
 RISING = {
     "type": "indicator_value",
     "indicator": {"type": "OBV"},
@@ -40,7 +40,7 @@ def test_orders_by_volume_wait_until_there_is_some(alice: User, silent_days: int
     bars = replace(bars, volume=frozen(np.where(silent, 0.0, bars.volume)))
     given = crossing_steps(
         [SYMBOL],
-        "15m",
+        "30m",
         entryConditions={"positionType": "long", "conditions": [RISING]},
         exitConditions={
             "maxHoldingCandles": 3,
@@ -48,8 +48,8 @@ def test_orders_by_volume_wait_until_there_is_some(alice: User, silent_days: int
         },
     )
     run, series = started(alice, given), {SYMBOL: bars}
-    store_bars(series, "15m")
-    catch_up(series, "15m", LENGTH, Runner())
+    store_bars(series, "30m")
+    catch_up(series, "30m", LENGTH, Runner())
 
     result = backtested(run, start=FIRST, end=FIRST + 7 * DAY)
     assert trades_of(run) == expected_of(result)
@@ -70,7 +70,7 @@ def test_an_entry_takes_the_same_share_of_the_volume_of_its_bar(alice: User) -> 
     }
     given = crossing_steps(
         [SYMBOL],
-        "15m",
+        "30m",
         exitConditions={
             "maxHoldingCandles": 3,
             "stopLoss": {"type": "percentage", "percentage": 5},
@@ -78,8 +78,8 @@ def test_an_entry_takes_the_same_share_of_the_volume_of_its_bar(alice: User) -> 
         **settings,
     )
     run, series = started(alice, given), {SYMBOL: bars}
-    store_bars(series, "15m")
-    catch_up(series, "15m", LENGTH, Runner())
+    store_bars(series, "30m")
+    catch_up(series, "30m", LENGTH, Runner())
 
     result = backtested(run, start=FIRST, end=FIRST + 7 * DAY)
     assert trades_of(run) == expected_of(result)

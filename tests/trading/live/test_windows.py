@@ -129,14 +129,14 @@ def test_a_stored_week_with_a_split_is_left_for_its_days(alice: User) -> None:
 
 
 def test_stored_days_come_before_days_made_of_rows(alice: User) -> None:
-    starts = session_starts(4, LENGTH)
+    starts = session_starts(3, LENGTH)
     midnights = [start - 33_300 for start in starts[::25]]
     store_bars({SHARE: flat_candles(starts, 101.0)}, "15m")
     store_bars({SHARE: flat_candles(midnights, 102.0)}, "1d")
     run, runner = started(alice, above(2, "1d", operator="at_or_above")), Runner()
     for start in starts[24::25]:
         step(runner, [SHARE], "15m", start + LENGTH)
-    assert not enters(run, start=FIRST, end=FIRST + 4 * DAY)
+    assert not enters(run, start=FIRST, end=FIRST + 3 * DAY)
 
 
 def test_adjusted_daily_prices_leave_minutes_to_be_adjusted(
