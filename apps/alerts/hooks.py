@@ -76,8 +76,8 @@ def create_hook(
         format=format,
         secret_digest=digest_of_secret(secret),
         networks=list(networks),
-        expected_by=_time_of_day(expected_by),
         created_at=now,
+        **_expectation(expected_by, now),
     )
     actor = audit.user(owner)
     audit.record(
@@ -93,8 +93,10 @@ def change_hook(
     """Change any of `name`, `format`, `networks` and `expected_by`. Raises NotFound."""
     hook = _locked(owner, hook_id)
     columns = dict(changes)
-    if "expected_by" in changes:
-        columns["expected_by"] = _time_of_day(changes["expected_by"])
+    if changes.get("expected_by", hook.expected_clock) != hook.expected_clock:
+        columns |= _expectation(changes["expected_by"], now)
+    else:
+        columns.pop("expected_by", None)
     for column, value in columns.items():
         setattr(hook, column, value)
     hook.save(update_fields=list(columns))
@@ -157,5 +159,8 @@ def _new_secret() -> str:
     return _PREFIX + secrets.token_urlsafe(32)
 
 
-def _time_of_day(text: str | None) -> time | None:
-    return None if text is None else time.fromisoformat(text)
+def _expectation(clock: str | None, now: datetime) -> dict[str, time | datetime | None]:
+    """Return the columns of a time of day by which an alert is expected from now on."""
+    if clock is None:
+        return {"expected_by": None, "expected_since": None}
+    return {"expected_by": time.fromisoformat(clock), "expected_since": now}

@@ -40,8 +40,9 @@ class AlertHookQuerySet(models.QuerySet["AlertHook"]):
 class AlertHook(models.Model):
     """An address that alerts come to. Whoever knows its secret may send.
 
-    Without `networks` they may come from anywhere. If `expected_by`, a time of the day in India, no
-    alert came on a day with a session, its owner is told. An ended hook keeps its alerts.
+    Without `networks` they may come from anywhere. Its owner is told of a day with a session on
+    which no alert came until `expected_by`, a time of the day in India; that was set at
+    `expected_since`. An ended hook keeps its alerts.
     """
 
     id = IdField()
@@ -53,6 +54,7 @@ class AlertHook(models.Model):
     )
     networks = models.JSONField(default=list, help_text="Networks that may send, as CIDR")
     expected_by = models.TimeField(null=True, blank=True)
+    expected_since = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True, blank=True)
 
@@ -63,6 +65,11 @@ class AlertHook(models.Model):
             models.CheckConstraint(
                 condition=Q(format__in=AlertFormat.values), name="alert_format_is_known"
             ),
+            models.CheckConstraint(
+                condition=Q(expected_by=None, expected_since=None)
+                | Q(expected_by__isnull=False, expected_since__isnull=False),
+                name="an_expectation_has_a_start",
+            ),
         ]
 
     @property
@@ -72,6 +79,22 @@ class AlertHook(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class MissingAlert(models.Model):
+    """A day on which no alert came to a hook in time, and its owner was told."""
+
+    hook = models.ForeignKey(AlertHook, models.CASCADE, related_name="+", db_index=False)
+    day = models.DateField(help_text="Asia/Kolkata")
+    noticed_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["hook", "day"], name="one_notice_of_a_missing_alert"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.hook_id} {self.day}"
 
 
 class AlertMessage(models.Model):

@@ -34,6 +34,7 @@ class EventType(StrEnum):
     DRIFT_FOUND = "drift.found"
     FEED_STALE = "feed.stale"
     DAY_SUMMARY = "day.summary"
+    ALERT_MISSING = "alert.missing"
     WEBHOOK_TEST = "webhook.test"
 
 
@@ -177,6 +178,13 @@ class DayData(EventData, title="DaySummary"):
     )
     open_positions: int
     algorithms: list[DayOfAlgorithm] = Field(description="The algorithms that traded that day.")
+
+
+class MissingAlertData(EventData, title="AlertMissing"):
+    hook_id: Id
+    hook_name: str = Field(description="The alert hook's name at that moment.")
+    day: str = Field(description="The date in India, YYYY-MM-DD.")
+    expected_by: str = Field(description="The time in India, such as 15:00.")
 
 
 class WebhookTestData(EventData, title="Tested"):
@@ -363,6 +371,11 @@ EVENT_SCHEMAS: Final[Mapping[EventType, EventSchema]] = {
                 }
             ],
         },
+    ),
+    EventType.ALERT_MISSING: EventSchema(
+        "No alert came to an alert hook by its time; once for a hook and a trading day of NSE.",
+        MissingAlertData,
+        {"hookId": _ID, "hookName": "Breakouts", "day": "2026-11-20", "expectedBy": "15:00"},
     ),
     EventType.WEBHOOK_TEST: EventSchema(
         "Its endpoint was asked to be tested. Such events count per endpoint.",

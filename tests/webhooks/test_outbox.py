@@ -81,7 +81,7 @@ def test_the_types_equal_those_of_the_interface() -> None:
         algorithm.started algorithm.stopped algorithm.paused algorithm.error trade.executed
         backtest.completed backtest.failed risk.daily_loss_limit_reached
         risk.daily_profit_limit_reached performance.alert drift.found feed.stale day.summary
-        webhook.test
+        alert.missing webhook.test
     """.split()
     )
 

@@ -164,6 +164,13 @@ def _figures(data: Data) -> str:
     return ", ".join(figures)
 
 
+def _missing(data: Data) -> list[str]:
+    return [
+        f"{data['hookName']}: no alert came by {data['expectedBy']} on {_day(data['day'])}.",
+        "Check the program that sends them.",
+    ]
+
+
 def _test(data: Data) -> list[str]:
     return ["A test: notices arrive here."]
 
@@ -190,6 +197,9 @@ EVENT_LABELS: Final[Mapping[str, EventLabel]] = {
         "Daily profit limit", "An algorithm reached it. Its positions are closed."
     ),
     EventType.PERFORMANCE_ALERT: EventLabel("Your alerts", "A metric reached your threshold."),
+    EventType.ALERT_MISSING: EventLabel(
+        "Missing alerts", "An alert hook got nothing by its time of the day."
+    ),
     EventType.DRIFT_FOUND: EventLabel("Drift", "Paper trading differs from its backtest."),
     EventType.ALGORITHM_STARTED: EventLabel("Starts", "An algorithm started or resumed."),
     EventType.ALGORITHM_PAUSED: EventLabel("Pauses", "An algorithm paused."),
@@ -212,5 +222,6 @@ _TEXTS: Final[Mapping[EventType, Callable[[Data], list[str]]]] = {
     EventType.DRIFT_FOUND: _drift,
     EventType.FEED_STALE: _feed,
     EventType.DAY_SUMMARY: _summary,
+    EventType.ALERT_MISSING: _missing,
     EventType.WEBHOOK_TEST: _test,
 }
