@@ -12,7 +12,7 @@ EVERY_MINUTE: Final = "* * * * *"
 
 @app.periodic(cron=EVERY_MINUTE)
 @app.task(name="alerts.missing", queue="small", queueing_lock="alerts.missing")
-def notice_missing_alerts(timestamp: int) -> None:
+def write_notices_of_alerts(timestamp: int) -> None:
     """Tell users of alerts that did not come by their time.
 
     `timestamp` is the scheduled time; a job that waited must not miss messages that came meanwhile.

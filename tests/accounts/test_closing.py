@@ -17,12 +17,14 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from apps.accounts import tasks
 from apps.accounts.models import DataExport, ExportChunk, SessionEndReason, User
 from apps.accounts.own_data import closing, exports, retention
+from apps.alerts.models import ReceivedAlert
 from apps.algorithms.models import Algorithm
 from apps.core.audit import Action
 from apps.core.files import personal_data
 from apps.core.models import AuditRecord
 from apps.trading.tasks import stop_algorithms_of
 from tests import make
+from tests.alerts.hooks import alert_in, hook_of
 from tests.backtests.price_series import wave_candles
 from tests.backtests.submissions import submit
 from tests.backtests.workers import run_queued
@@ -84,11 +86,14 @@ def test_after_seven_days_nothing_of_the_account_is_left_but_the_audit(
 ) -> None:
     algorithm_in(alice, "active")
     kept = make.algorithm(bob)
+    alert_in(hook_of(alice))
+    kept_alert = alert_in(hook_of(bob))
     api(alice).post("/api/auth/keys", {"name": "A key", "scopes": ["read"]})
     closing.close_account(user=alice, now=timezone.now() - timedelta(days=7, seconds=1))
     retention.purge(now=timezone.now())
     assert not User.objects.filter(pk=alice.pk).exists()
     assert list(Algorithm.objects.values_list("pk", flat=True)) == [kept.pk]
+    assert list(ReceivedAlert.objects.values_list("pk", flat=True)) == [kept_alert.pk]
     for model, path in personal_data.paths_to_user().items():
         assert not model._default_manager.filter(**{path: alice.pk}).exists(), model
     assert AuditRecord.objects.filter(actor=alice.pk).exists()
@@ -118,6 +123,9 @@ def test_an_archive_has_everything_of_the_users_and_nothing_of_others(
     store_candles("NSE:NIFTY", "15m", wave_candles("2024-01-01", 45))
     algorithm = make.algorithm(alice, name="=HYPERLINK(1)", **make.steps())
     make.algorithm(bob, name="Bob's own")
+    alert_in(hook_of(bob, name="Bob's hook"), "Bob's alert")
+    hook = hook_of(alice)
+    alert = alert_in(hook, "Breakout", "NSE:TCS")
     submit(alice, algorithm.pk)
     run_queued()
     archive = archive_of(api, alice)
@@ -127,6 +135,9 @@ def test_an_archive_has_everything_of_the_users_and_nothing_of_others(
         "algorithms_algorithm.csv",
         "backtests_backtest.csv",
         "trades_of_backtests.csv",
+        "alerts_alerthook.csv",
+        "alerts_alertmessage.csv",
+        "alerts_receivedalert.csv",
     } <= set(stored)
     (row,) = json.loads(stored["algorithms_algorithm.json"])
     assert (row["id"], row["name"]) == (algorithm.pk, "=HYPERLINK(1)")
@@ -134,7 +145,12 @@ def test_an_archive_has_everything_of_the_users_and_nothing_of_others(
     assert line["name"] == "'=HYPERLINK(1)"
     trades = json.loads(stored["trades_of_backtests.json"])
     assert len(trades) > 0
+    (row,) = json.loads(stored["alerts_receivedalert.json"])
+    assert (row["id"], row["name"], row["symbol"]) == (alert.pk, "Breakout", "NSE:TCS")
+    (row,) = json.loads(stored["alerts_alertmessage.json"])
+    assert (row["hook_id"], row["body"]) == (hook.pk, '{"name": "Breakout"}')
     contents = "".join(stored.values())
+    assert hook.secret_digest not in contents
     assert "Bob" not in contents
     assert alice.password not in contents
 

@@ -9,6 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from apps.accounts.models import User
+from apps.alerts.models import AlertHook
 from apps.backtests.models import Backtest
 from apps.core import audit
 from apps.core.jobs import job_queue
@@ -17,6 +18,7 @@ from apps.core.operator_pages import MOST_COUNTED, BoundedPaginator
 from apps.symbols.models import Instrument
 from tests import make
 from tests.admin.conftest import an_operator, browser_of
+from tests.alerts.hooks import alert_in, hook_of
 from tests.backtests.price_series import wave_candles
 from tests.backtests.submissions import submit
 from tests.market.bars import store_candles
@@ -44,6 +46,7 @@ def rows_of_every_model(operator: Client, alice: User) -> None:
     store_candles("NSE:NIFTY", "15m", wave_candles("2024-01-01", 45))
     equity("NSE:WIPRO")
     submit(alice)
+    alert_in(hook_of(alice))
 
 
 def page(model: type[Model], name: str, *arguments: object) -> str:
@@ -63,6 +66,14 @@ def test_lists_and_detail_pages_of_every_model_open(operator: Client, model: typ
     assert operator.get(page(model, "changelist") + "?q=x").status_code == 200
     for instance in model._default_manager.all()[:1]:
         assert operator.get(page(model, "change", instance.pk)).status_code == 200
+
+
+@pytest.mark.usefixtures("rows_of_every_model")
+def test_the_page_of_a_hook_shows_no_digest_of_its_secret(operator: Client) -> None:
+    hook = AlertHook.objects.get()
+    shown = operator.get(page(AlertHook, "change", hook.pk)).text
+    assert hook.name in shown
+    assert hook.secret_digest not in shown
 
 
 @pytest.mark.usefixtures("rows_of_every_model")

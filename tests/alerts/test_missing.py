@@ -28,7 +28,7 @@ CHECKED = DUE + timedelta(minutes=1)
 SECOND = timedelta(seconds=1)
 
 
-def told() -> list[dict[str, Any]]:
+def missing_events() -> list[dict[str, Any]]:
     rows = Event.objects.filter(type=EventType.ALERT_MISSING).order_by("sequence")
     return [event.data for event in rows]
 
@@ -46,10 +46,10 @@ def test_a_hook_without_an_alert_by_its_time_is_told_of_once_a_day(
     assert notice_missing_alerts(now=DUE - SECOND) == 0
     assert [notice_missing_alerts(now=CHECKED) for _ in range(2)] == [1, 0]
     first = {"hookId": hook.pk, "hookName": "Breakouts", "day": "2026-11-02"}
-    assert told() == [{**first, "expectedBy": "15:00"}]
+    assert missing_events() == [{**first, "expectedBy": "15:00"}]
     assert Delivery.objects.count() == 1
     assert notice_missing_alerts(now=CHECKED + timedelta(days=1)) == 1
-    assert [data["day"] for data in told()] == ["2026-11-02", "2026-11-03"]
+    assert [data["day"] for data in missing_events()] == ["2026-11-02", "2026-11-03"]
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_an_ended_hook_and_a_closed_account_expect_nothing(alice: User, bob: Use
 
 
 def test_a_restored_copy_tells_nothing_in_its_quiet_start(hook: AlertHook) -> None:
-    quiet = QuietStart.objects.create(started_at=MONDAY)
+    quiet = QuietStart.objects.create(began_at=MONDAY, snapshot_at=MONDAY)
     assert notice_missing_alerts(now=CHECKED) == 0
     quiet.ended_at = CHECKED
     quiet.save()
@@ -145,14 +145,14 @@ def test_of_two_workers_one_tells() -> None:
 
     with ThreadPoolExecutor(2) as pool:
         assert sum(pool.map(check, range(2))) == 1
-    assert len(told()) == 1
+    assert len(missing_events()) == 1
 
 
 def test_the_job_asks_the_clock(alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
     hook_of(alice, expected_by="15:00", now=MONDAY - timedelta(days=7))
     monkeypatch.setattr("apps.core.database.now", lambda: CHECKED)
-    tasks.notice_missing_alerts(timestamp=int(timezone.now().timestamp()))
-    assert len(told()) == 1
+    tasks.write_notices_of_alerts(timestamp=int(timezone.now().timestamp()))
+    assert len(missing_events()) == 1
 
 
 def test_its_text_names_the_hook_the_time_and_the_day() -> None:

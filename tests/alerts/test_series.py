@@ -2,13 +2,16 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import pytest
 from django.db import IntegrityError, transaction
 
 from apps.accounts.models import User
 from apps.alerts import series, services
-from apps.alerts.models import AlertClock, AlertFormat, AlertHook, AlertMessage, ReceivedAlert
+from apps.alerts.models import MAX_ALERT_NAME, AlertClock, ReceivedAlert
+from apps.engine.language.conditions import AlertSignal
+from tests.alerts.hooks import alert_in, hook_of
 
 NOW = datetime(2026, 11, 27, 5, 0, tzinfo=UTC)
 SECOND = int(NOW.timestamp())
@@ -17,19 +20,8 @@ Receive = Callable[..., ReceivedAlert]
 
 @pytest.fixture
 def receive(alice: User) -> Receive:
-    AlertClock.objects.create(owner=alice)
-    hook = AlertHook.objects.create(
-        owner=alice, name="mine", format=AlertFormat.JSON, secret_digest="0" * 64, created_at=NOW
-    )
-
-    def receive(name: str, symbol: str = "", *, at: datetime) -> ReceivedAlert:
-        key = f"{AlertMessage.objects.count():064}"
-        message = AlertMessage.objects.create(hook=hook, key=key, body="{}", received_at=at)
-        return ReceivedAlert.objects.create(
-            message=message, owner=alice, name=name, symbol=symbol, received_at=at
-        )
-
-    return receive
+    """Return a function that stores an alert of a name and a symbol."""
+    return partial(alert_in, hook_of(alice))
 
 
 def test_times_are_those_of_the_symbol_and_of_alerts_about_every_symbol(
@@ -82,3 +74,8 @@ def test_an_alert_is_never_rewritten(receive: Receive) -> None:
     with pytest.raises(IntegrityError, match="never rewritten"), transaction.atomic():
         ReceivedAlert.objects.filter(pk=alert.pk).update(price=1)
     alert.delete()
+
+
+def test_the_longest_name_of_an_alert_is_that_of_a_condition() -> None:
+    name = AlertSignal.model_json_schema()["properties"]["name"]
+    assert (name["minLength"], name["maxLength"]) == (1, MAX_ALERT_NAME)
