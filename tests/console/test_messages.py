@@ -33,6 +33,10 @@ WIRE_NAMES = re.compile(r"\b[a-z]+[A-Z]|_|\w\.\w|\[|CALC|node|JSON|null")
             "Choose long, short or both: arithmetic and other symbols cannot be mirrored.",
         ),
         (
+            "is required: alerts have no mirror. Write long, short or both.",
+            "Choose long, short or both: alerts cannot be mirrored.",
+        ),
+        (
             "positionSizing.method risk_based needs a stop loss: set exitConditions.stopLoss or"
             " riskParameters.stopLoss.",
             "Sizing by risk needs a stop loss.",

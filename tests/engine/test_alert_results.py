@@ -31,9 +31,12 @@ from apps.engine.simulation.prepared_data import prepare_data
 from apps.engine.simulation.simulate import History, SimulationResult, simulate
 from apps.engine.simulation.simulations import ignore_progress
 from apps.engine.simulation.timeline import SymbolSeries
+from apps.engine.studies.configs import OptimizationConfig
+from apps.engine.studies.parameters import applied
 from tests.benchmarks.random_candles import session_bars
 from tests.engine.evidence_inputs import evidence_on
 from tests.engine.strategies import sma_cross, strategy
+from tests.engine.whole_studies import optimise
 from tests.trading.live.random_strategies import LONGER, random_steps
 
 NSE = Sessions.build([Regime(0, 40_000, 33_300, 55_800)])
@@ -361,3 +364,30 @@ def test_an_alert_that_counts_a_bar_early_is_caught(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(columns, "alerted", early)
     assert looked(steps, own).changed
+
+
+# Studies
+
+
+def test_every_set_of_a_search_reads_the_alerts() -> None:
+    candles = session_bars(4)
+    received = np.sort(np.random.default_rng(6).choice(candles.time, 60))
+    steps = buying(alert(within=1), sma_cross(3, 8)).model_dump(
+        mode="json", exclude_none=True, by_alias=True
+    )
+    path, own = "entryConditions.conditions[0].within", history(candles, scan=received)
+    config = OptimizationConfig.read(
+        {
+            "parameters": [{"path": path, "from": 1, "to": 6, "step": 1}],
+            "objective": "netProfit",
+        }
+    )
+    study = optimise(steps, config, histories=[own], start=0, end=FOREVER, capital=1e6, seed=1)
+    findings = dict(study.findings)
+    trades = set()
+    for row in findings["ranking"]:
+        alone = backtest(parse(applied(steps, row["parameters"])), own)
+        assert row["objective"] == alone.performance["netProfit"]
+        trades.add(len(alone.trades))
+    assert len(trades) > 3
+    assert study.result.receipt["alerts"] == backtest(parse(steps), own).receipt["alerts"]

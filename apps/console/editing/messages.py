@@ -18,6 +18,10 @@ _PLAINER: Final = tuple(
             "is required: CALC.*",
             "Choose long, short or both: arithmetic and other symbols cannot be mirrored.",
         ),
+        (
+            "is required: alerts.*",
+            "Choose long, short or both: alerts cannot be mirrored.",
+        ),
         (r"^is required\.?$", "Required."),
         (
             r"is not? (?:a )?symbol: .* the colon is missing\.",

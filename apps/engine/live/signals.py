@@ -117,7 +117,8 @@ class SignalEvaluator:
         alerts: Sequence[AlertTimes] = (),
     ) -> SignalInput:
         """Return the signals and the market for all runs with these conditions, these alerts and
-        `signal_settings`. `alerts` are those of each symbol, at least up to the end of the row.
+        `signal_settings`. `alerts` are those of each symbol, at least up to the end of the row and
+        as far back as conditions read (`RequiredInputs.lookback` bars).
 
         Raises MissingCalendar, and the engine's errors.
         """
