@@ -276,7 +276,7 @@ def evaluated(
     window = Window(candles, row.time + 1)
     evaluator = SignalEvaluator(window, SYMBOLS, row, no_underlying)
     terms = ContractTerms.of([Contract()] * len(SYMBOLS), (), [WEEKDAYS] * len(SYMBOLS))
-    given = evaluator.evaluate(steps, plan_of(steps), terms)
+    given = evaluator.evaluate(steps, plan_of(steps), terms, [{}] * len(SYMBOLS))
     cells = given.market.cell[0].tolist()
     places = [int(given.market.ranks[cell]) if cell >= 0 else 0 for cell in cells]
     return given.signals[:, 0].tolist(), places

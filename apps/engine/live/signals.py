@@ -26,7 +26,7 @@ from apps.engine.kernel.records import (
 )
 from apps.engine.language.strategy import Strategy
 from apps.engine.live.rows import BarSnapshot, ContractTerms
-from apps.engine.signals.alerts import NO_ALERTS, AlertTimes
+from apps.engine.signals.alerts import AlertTimes
 from apps.engine.signals.columns import ColumnCache, SymbolBars
 from apps.engine.signals.ranking import Ranking, apply_ranking, places_of
 from apps.engine.signals.required_inputs import RankInputs, required_inputs
@@ -114,7 +114,7 @@ class SignalEvaluator:
         strategy: Strategy,
         plan: Plan,
         terms: ContractTerms,
-        alerts: Sequence[AlertTimes] = (),
+        alerts: Sequence[AlertTimes],
     ) -> SignalInput:
         """Return the signals and the market for all runs with these conditions, these alerts and
         `signal_settings`. `alerts` are those of each symbol, at least up to the end of the row and
@@ -128,7 +128,7 @@ class SignalEvaluator:
         values = list[NDArray[np.float64]]()
         for s in self._with_bar:
             bars, calendar = self._symbol_bars(s, strategy, terms), terms.calendars[s]
-            bars = bars._replace(alerts=alerts[s] if alerts else NO_ALERTS)
+            bars = bars._replace(alerts=alerts[s])
             last = len(bars.candles) - 1
             evaluated = signals_at_bars(inputs, plan, bars, last, cache=self._columns[s])
             signals[s] = evaluated.signals

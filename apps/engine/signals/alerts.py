@@ -27,7 +27,7 @@ def bar_edges(
     candles: Candles, first: int, stop: int, timeframe: str, sessions: Sessions | None
 ) -> Times:
     """Return the moments between which the alerts of the bars [first, stop) came: the end of the
-    bar before, then the end of each. The first bar of all has none before it and begins itself.
+    bar before, or the start of the first bar of all, then the end of each.
     """
     if first:
         return bar_ends(candles.time[first - 1 : stop], timeframe, sessions)

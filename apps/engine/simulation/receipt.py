@@ -312,12 +312,12 @@ def _on_alerts(strategy: Strategy, data: PreparedData) -> list[Note]:
     sentences = []
     if never:
         sentences.append(
-            f"No alert of these names came for the symbols before the end of the range, so"
+            "No alert of these names came for the symbols before the end of the range, so"
             f" conditions on them are never true: {', '.join(never)}."
         )
     if late:
         sentences.append(
-            f"Alerts of these names began within the range, so conditions on them are not true"
+            "Alerts of these names began within the range, so conditions on them are not true"
             f" before: {', '.join(late)}."
         )
     return [Note("no_alerts", " ".join(sentences))] if sentences else []

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine.candles.candles import DAY, TIMEFRAMES, WARMUP_BARS, Candles, start_of_block
+from apps.engine.candles.resampling import bar_ends
 from apps.engine.candles.sessions import Sessions, in_session
 from apps.engine.errors import LEAST_BARS, InsufficientBars
 from apps.engine.indicators.aligned_candles import AlignedCandles
@@ -30,7 +31,7 @@ from apps.engine.kernel.codes import (
 from apps.engine.kernel.records import NO_LEVELS, NO_MARGINS, NO_VOLUME, Plan
 from apps.engine.language.strategy import Strategy
 from apps.engine.results.wire_receipt import ReceiptNote
-from apps.engine.signals.alerts import NO_ALERTS, NO_TIMES, AlertTimes, bar_edges, between
+from apps.engine.signals.alerts import NO_ALERTS, NO_TIMES, AlertTimes, between
 from apps.engine.signals.columns import Arrays, ColumnCache, SymbolBars
 from apps.engine.signals.required_inputs import RequiredInputs
 from apps.engine.signals.signals import (
@@ -398,7 +399,8 @@ def _alerts(strategy: Strategy, history: History, used: Candles) -> AlertTimes:
     names = strategy.alert_names
     if not names:
         return NO_ALERTS
-    edges = bar_edges(used, 0, len(used), strategy.basicInfo.timeframe, history.sessions)
+    end = bar_ends(used.time[-1:], strategy.basicInfo.timeframe, history.sessions)
+    edges = np.concatenate((used.time[:1], end))
     return {name: between(history.alerts.get(name, NO_TIMES), edges) for name in names}
 
 

@@ -165,11 +165,6 @@ def find_closed_rows(
 def nominal_end(time: int, timeframe: str, calendars: Sequence[Sessions]) -> int:
     """Return when the last of the symbols' bars that start at `time` ends (epoch seconds)."""
     start = np.array([time])
-    if TIMEFRAMES[timeframe] > DAY:
-        return time + TIMEFRAMES[timeframe]
-    if TIMEFRAMES[timeframe] == DAY:
-        ends = [int(calendar.hours(ist_day(start))[1][0]) for calendar in calendars]
-        return max(end if end >= 0 else time + DAY for end in ends)
     return max(int(bar_ends(start, timeframe, calendar)[0]) for calendar in calendars)
 
 
