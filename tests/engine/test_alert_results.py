@@ -230,13 +230,12 @@ def test_runs_of_two_owners_read_their_own_alerts_in_one_row() -> None:
         [{"scan": np.array([row + 30])}],
         [{"scan": np.array([row + 61])}],
         [{}],
-        (),
     )
     bits = [
         evaluator.evaluate(steps, plan_of(steps), terms, alerts).signals[0, 0] & ENTER
         for alerts in received
     ]
-    assert bits == [1, 0, 0, 0]
+    assert bits == [1, 0, 0]
 
 
 # Explanations

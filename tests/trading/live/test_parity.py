@@ -156,7 +156,9 @@ def stepped(
         assert cache.window is not None
         cache.window.add(row)
         terms = contract_terms_for(histories, rules, row)
-        signals = cache.evaluator(row).evaluate(context.strategy, context.live.plan, terms)
+        signals = cache.evaluator(row).evaluate(
+            context.strategy, context.live.plan, terms, [{}] * len(histories)
+        )
         step = step_bar(snapshot(context, data), row, signals, terms, BarChanges({}, (), False))
         data = save(step.state)
         yield step
