@@ -243,7 +243,7 @@ def test_a_receipt_is_reproduced_from_its_candles(
     receipt.write_text(backtest(described(tmp_path), candles=candles, json=True))
     call_command("backtest", str(receipt), candles=candles)
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 6
+    assert len(lines) == 7
     assert all(line.endswith(" equal") for line in lines)
 
     bars = wave_candles("2024-01-01", 45)
@@ -307,5 +307,13 @@ def test_a_result_of_the_service_is_reproduced_from_a_file(
         out = StringIO()
         call_command("backtest", str(receipt), candles=candles, stdout=out)
         # Of a study the command does not look at decisions again.
-        equal = 7 if kind == "backtest" else 6
+        equal = 8 if kind == "backtest" else 7
         assert out.getvalue().count(" equal") == equal, out.getvalue()
+
+
+def test_files_hold_no_alerts(tmp_path: Path, candles: Path) -> None:
+    condition = {"type": "signal", "name": "breakout"}
+    entries = {"positionType": "long", "conditions": [condition]}
+    config = described(tmp_path, entryConditions=entries)
+    with pytest.raises(CommandError, match=r"reads alerts \(breakout\)"):
+        backtest(config, symbol="NSE:ABC", candles=candles)

@@ -23,8 +23,14 @@ def read_other_files(
 ) -> Mapping[str, FileOfSymbol]:
     """Read the files of the symbols that conditions read beside `symbol`.
 
-    Raises CommandError unless there is one for each of them, and BadCandleFile.
+    Raises CommandError unless there is one for each of them, or if conditions read alerts, which
+    only a service has; and BadCandleFile.
     """
+    if strategy.alert_names:
+        raise CommandError(
+            f"The strategy reads alerts ({', '.join(strategy.alert_names)}), and files hold none:"
+            " backtest it on the service that received them."
+        )
     read = [name for name in strategy.read_symbols if name != symbol]
     if missing := [name for name in read if name not in paths]:
         raise CommandError(
