@@ -42,10 +42,8 @@ def _without_alert(today: date, now: datetime) -> QuerySet[AlertHook]:
     do not know.
     """
     midnight = datetime.combine(today, time(), INDIA)
-    hooks = AlertHook.objects.filter(
-        ended_at=None, expected_by__isnull=False, owner__is_active=True, owner__erase_at=None
-    ).annotate(
-        due=Value(midnight, DateTimeField()) + Cast("expected_by", DurationField()),
+    hooks = AlertHook.objects.listening().annotate(
+        due=Value(midnight, DateTimeField()) + Cast("expected_by", DurationField())
     )
     received = AlertMessage.objects.filter(
         hook=OuterRef("pk"), refusal="", received_at__range=(midnight, OuterRef("due"))

@@ -29,6 +29,10 @@ class AlertHookQuerySet(models.QuerySet["AlertHook"]):
         """Return the owner's hooks without ended ones."""
         return self.filter(owner_id=owner.pk, ended_at=None)
 
+    def listening(self) -> Self:
+        """Return the hooks of all users that take messages: of a closed account none does."""
+        return self.filter(ended_at=None, owner__is_active=True, owner__erase_at=None)
+
     def fetch(self, hook_id: str) -> "AlertHook":
         """Return the hook with this id. Raises NotFound."""
         hook = self.filter(pk=hook_id).first() if is_id(hook_id) else None

@@ -48,10 +48,7 @@ def _find_hook(secret: str, address: str | None) -> AlertHook:
     One statement finds it, or finds nothing: the time of an answer tells a stranger nothing about
     the reason. Raises NotFound.
     """
-    hooks = AlertHook.objects.filter(
-        secret_digest=digest_of_secret(secret), ended_at=None, owner__is_active=True
-    )
-    hook = hooks.first()
+    hook = AlertHook.objects.listening().filter(secret_digest=digest_of_secret(secret)).first()
     if hook is None or (hook.networks and not is_in_networks(address, hook.networks)):
         raise NotFound
     return hook

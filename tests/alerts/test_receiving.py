@@ -132,7 +132,8 @@ def test_an_ended_hook_and_one_of_a_closed_account_get_nothing(
     with pytest.raises(NotFound):
         receive({"name": "buy"})
     AlertHook.objects.update(ended_at=None)
-    User.objects.filter(pk=alice.pk).update(is_active=False)
-    with pytest.raises(NotFound):
-        receive({"name": "buy"})
+    for closed in ({"is_active": False}, {"is_active": True, "erase_at": NOW}):
+        User.objects.filter(pk=alice.pk).update(**closed)
+        with pytest.raises(NotFound):
+            receive({"name": "buy"})
     assert not AlertMessage.objects.exists()

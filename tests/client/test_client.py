@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 
 from apps.accounts.models import ApiKey, LoginSession, User
+from apps.alerts.models import AlertHook
 from apps.algorithms.models import Algorithm
 from apps.backtests.models import Backtest
 from apps.client.algotrade_client import Client, errors, keys, log_in, sign_up
 from apps.webhooks.event_types import EventType
 from tests import make
 from tests.accounts.authenticator import authenticator, code_of
+from tests.alerts.hooks import alert_in, message_to
 from tests.api.test_keys import new_key
 from tests.backtests.price_series import wave_candles
 from tests.backtests.workers import run_all_queued
@@ -329,6 +331,23 @@ def test_an_operator_checks_and_loads_a_file(client: Client, alice: User, tmp_pa
     assert not client.market.load(file, is_check=True, **options).stored
     loaded = client.market.load(file, **options)
     assert (loaded.stored, loaded.added) == (True, 8)
+
+
+def test_alert_hooks_are_managed_and_what_came_is_listed(client: Client) -> None:
+    made = client.alerts.create_hook("Breakouts", "json", expected_by="15:00")
+    assert (made.expected_by, made.networks) == ("15:00", ())
+    assert made.url not in repr(made)
+    assert client.alerts.rotate_secret(made).url != made.url
+    assert [hook.id for hook in client.alerts.hooks()] == [made.id]
+    alert = alert_in(AlertHook.objects.get(), "Breakout", "NSE:TCS")
+    message_to(AlertHook.objects.get(), refusal="The body is not JSON.")
+    assert [row.id for row in client.alerts.list(name="Breakout", hook=made)] == [alert.pk]
+    assert list(client.alerts.list(symbol="NSE:INFY")) == []
+    refused, read = sorted(client.alerts.messages(made), key=lambda message: not message.refusal)
+    assert (refused.refusal, refused.alerts) == ("The body is not JSON.", ())
+    assert [row.symbol for row in read.alerts] == ["NSE:TCS"]
+    client.alerts.delete_hook(made)
+    assert list(client.alerts.hooks()) == []
 
 
 def test_webhooks_are_registered_and_tested(client: Client) -> None:

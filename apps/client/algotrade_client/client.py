@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
+from .alerts import Alerts
 from .algorithms import Algorithms
 from .backtests import Backtests
 from .keys import saved_login
@@ -24,6 +25,7 @@ class Client:
         self.runs = Runs(self._transport)
         self.market = Market(self._transport)
         self.webhooks = Webhooks(self._transport)
+        self.alerts = Alerts(self._transport)
 
     @classmethod
     def saved(cls, **options: Any) -> Self:

@@ -603,6 +603,47 @@ class CandleUpload(Record):
     dropped: int
 
 
+# Alerts of other programs.
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlertHook(Record):
+    id: str
+    name: str
+    format: str
+    networks: tuple[str, ...]
+    expected_by: str | None
+    created_at: dt.datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlertHookWithAddress(AlertHook):
+    url: str = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReceivedAlert(Record):
+    id: str
+    hook_id: str
+    message_id: str
+    name: str
+    symbol: str | None
+    price: float | None
+    received_at: dt.datetime
+    sent_at: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlertMessage(Record):
+    """A body that came to a hook; `refusal` says why it could not be read."""
+
+    id: str
+    received_at: dt.datetime
+    body: str
+    refusal: str | None
+    alerts: tuple[ReceivedAlert, ...]
+
+
 # Webhooks and keys.
 
 
