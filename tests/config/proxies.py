@@ -34,6 +34,7 @@ def nginx(
         "listen 443 ssl http2;": f"listen 127.0.0.1:{port}{' ssl http2' if tls else ''};",
         f"/etc/ssl/{SITE}.pem": str(certificate),
         f"/etc/ssl/{SITE}.key": str(certificate),
+        "/var/log/nginx/access.log": str(folder / "access.log"),
     }
     for text, replacement in replaced.items():
         assert text in site

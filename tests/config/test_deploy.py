@@ -11,7 +11,10 @@ import ssl
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any, Final
 
 import pytest
@@ -297,6 +300,92 @@ def test_a_proxy_ends_tls_and_says_who_calls(proxy: Callable[..., Any], tmp_path
         # Another client, at the service itself, has its own counter.
         direct = Caller(behind.port, address="203.0.113.99")
         assert direct.call("GET", path).status == 401
+
+
+SECRET: Final = "ah_" + "Ab-_9" * 8 + "xyz"
+
+
+@needs("caddy")
+def test_no_log_of_caddy_has_the_secret_of_an_address(tmp_path: Path) -> None:
+    """Caddy writes the addresses of what fails."""
+    authority = Authority(tmp_path)
+    authority.context(SITE)
+    context = ssl.create_default_context(cafile=authority.file)
+    port = free_port()
+    paths = (f"/hooks/{SECRET}?a={SECRET}", f"/reports/{SECRET[3:]}", f"/api/hooks/{SECRET}")
+    with caddy(tmp_path, Service(tmp_path, free_port()), port, tmp_path / "server.pem"):
+        referrer = f"https://{SITE}/hooks/{SECRET}"
+        statuses = [ask(port, path, context, Referer=referrer)[0] for path in paths]
+    assert set(statuses) <= {502, 503}
+    log = (tmp_path / "proxy.log").read_text()
+    lines = [json.loads(line) for line in log.splitlines() if line.startswith("{")]
+    addresses = [line["request"]["uri"] for line in lines if "request" in line]
+    assert addresses == ["/hooks/...?a=ah_...", "/reports/...", "/api/hooks/ah_..."]
+    assert SECRET[3:] not in log
+
+
+@needs("nginx")
+def test_no_log_of_nginx_has_the_secret_of_an_address(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    authority.context(SITE)
+    answering = ThreadingHTTPServer(("127.0.0.1", 0), AlertReceiver)
+    port = free_port()
+    behind = Service(tmp_path, answering.server_address[1])
+    addresses = [
+        f"/hooks/{SECRET}",
+        f"//hooks/{SECRET}/",
+        f"/%68ooks/{SECRET}?a={SECRET}",
+        f"/hooks/x/../{SECRET}",
+        f"/reports/{SECRET[3:]}",
+        f"/account/reset/{SECRET[3:]}",
+        f"/api/hooks/{SECRET}",
+    ]
+    with nginx(tmp_path, behind, port, tmp_path / "server.pem", tls=False):
+        with answering:
+            Thread(target=answering.serve_forever, daemon=True).start()
+            statuses = [post(port, path) for path in addresses]
+            answering.shutdown()
+        assert statuses == [202] * len(addresses)
+        assert [post(port, path) for path in addresses[:6]] == [502] * 6
+        assert post(port, addresses[0], length=9 * 1024 * 1024) == 413
+        [plain] = re.findall(r"listen 127.0.0.1:(\d+);\n    server_name", site_of(tmp_path))[:1]
+        assert post(int(plain), addresses[0]) == 308
+        assert post(port, "/docs", referrer="") == 502
+    logs = {path.name: path.read_text() for path in tmp_path.glob("*.log")}
+    assert "connect() failed" in logs["nginx.log"]  # it has lines of other addresses
+    lines = logs["access.log"].splitlines()
+    assert len(lines) == len(addresses) + 9
+    assert sum('"POST /hooks/... HTTP/1.1" 202' in line for line in lines) == 4
+    assert '"POST /api/hooks/ah_... HTTP/1.1" 202' in logs["access.log"]
+    assert [name for name, text in logs.items() if SECRET[3:] in text] == []
+
+
+class AlertReceiver(BaseHTTPRequestHandler):
+    """Answers as the service answers an alert."""
+
+    def do_POST(self) -> None:
+        self.send_response(202)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+def site_of(folder: Path) -> str:
+    return (folder / "site.conf").read_text()
+
+
+def post(
+    port: int, path: str, *, length: int = 0, referrer: str = f"https://{SITE}/hooks/{SECRET}"
+) -> int:
+    """Call the site, by default from a page whose address has a secret too; send no body."""
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=40)) as connection:
+        connection.putrequest("POST", path, skip_host=True)
+        for name, value in {"Host": SITE, "Referer": referrer, "Content-Length": length}.items():
+            connection.putheader(name, str(value))
+        connection.endheaders()
+        return connection.getresponse().status
 
 
 # README.
