@@ -2,19 +2,23 @@
 
 from typing import Final
 
-from rest_framework.serializers import CharField, FloatField
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiRequest
+from rest_framework.serializers import BooleanField, CharField, FloatField
 
 from apps.accounts.serializers import NetworkListField
-from apps.alerts.models import MAX_HOOK_NAME, AlertFormat
+from apps.alerts.message_formats import MAX_STOCKS
+from apps.alerts.models import MAX_ALERT_NAME, MAX_HOOK_NAME, AlertFormat
 from apps.core.api.resources import (
     AnswerSerializer,
     ChoiceField,
     IdTextField,
     MomentField,
     NullableTextField,
+    Schema,
     StrictSerializer,
     TextField,
     example,
+    examples_of,
 )
 from apps.symbols.serializers import SymbolFilterField, VerbatimField
 from apps.webhooks.serializers import ClockField
@@ -91,6 +95,123 @@ class AlertMessageSerializer(AnswerSerializer):
     body = CharField(help_text="As it came.")
     refusal = NullableTextField(help_text="Why it could not be read. Null: it was read.")
     alerts = ReceivedAlertSerializer(many=True, source="alerts.all")
+
+
+SECRET_IN_PATH: Final = OpenApiParameter(
+    "secret",
+    {
+        "type": "string",
+        "pattern": r"^ah_[A-Za-z0-9_-]{43}$",
+        "examples": ["ah_kP3v0yQm8s1T5uWc7Zb2Xd4Fg6Hj9Kl0Mn1Pq3Rs5Tu"],
+    },
+    OpenApiParameter.PATH,
+    required=True,
+    description="The last part of the hook's `url`.",
+)
+_PRICE: Final[Schema] = {
+    "type": ["number", "string", "null"],
+    "description": "Rupees, as a number or as text; conditions ignore it.",
+    "examples": [2450.5],
+}
+_ALERT: Final[Schema] = {
+    "type": "object",
+    "description": "In the formats `json` and `tradingview`: one alert. Other fields are kept, and"
+    " not read.",
+    "required": ["name"],
+    "properties": {
+        "name": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": MAX_ALERT_NAME,
+            "description": "The name by which conditions of type `signal` know it.",
+            "examples": ["Breakout"],
+        },
+        "symbol": {
+            "type": ["string", "null"],
+            "description": "EXCHANGE:SYMBOL. Without it the alert is about every symbol.",
+            "examples": ["NSE:RELIANCE"],
+        },
+        "ticker": {
+            "type": "string",
+            "description": "In the format `tradingview`, with `exchange`, in place of `symbol`.",
+            "examples": ["RELIANCE"],
+        },
+        "exchange": {
+            "type": "string",
+            "description": "The exchange of the `ticker`.",
+            "examples": ["NSE"],
+        },
+        "id": {
+            "type": ["string", "number", "null"],
+            "description": "A new one for each alert: messages with the same id are copies.",
+            "examples": ["a-17"],
+        },
+        "price": _PRICE,
+        "time": {
+            "description": "The sender's own time. It is kept, and never counts.",
+            "examples": ["2026-11-20T04:15:00Z"],
+        },
+    },
+}
+_SCAN: Final[Schema] = {
+    "type": "object",
+    "description": "In the format `chartink`: an alert for each of its stocks. Other fields are"
+    " kept, and not read.",
+    "required": ["stocks"],
+    "properties": {
+        "alert_name": {
+            "type": ["string", "null"],
+            "description": "The name of the alerts.",
+            "examples": ["Breakout"],
+        },
+        "scan_name": {
+            "type": ["string", "null"],
+            "description": "The name of the alerts without `alert_name`.",
+            "examples": ["Short term breakouts"],
+        },
+        "stocks": {
+            "type": "string",
+            "minLength": 1,
+            "description": f"Codes of NSE, comma-separated; at most {MAX_STOCKS:,}.",
+            "examples": ["RELIANCE, M&M"],
+        },
+        "trigger_prices": {
+            "type": ["string", "null"],
+            "description": "As many prices, comma-separated.",
+            "examples": ["2450.5, 3000"],
+        },
+        "triggered_at": {
+            "description": "The sender's own time. It is kept, and never counts.",
+            "examples": ["9:45 am"],
+        },
+    },
+}
+# What a program sends, for the document alone: apps.alerts.message_formats reads it.
+MESSAGE: Final = {
+    "application/json": OpenApiRequest(
+        {"anyOf": [_ALERT, _SCAN]},
+        examples=[
+            OpenApiExample(name, value)
+            for name, value in examples_of("alerts")["IncomingMessage"].items()
+        ],
+    ),
+    "text/plain": OpenApiRequest(
+        {
+            "type": "string",
+            "minLength": 1,
+            "description": "In the format `tradingview`: a line with the name, and perhaps"
+            " EXCHANGE:SYMBOL as its last word.",
+        },
+        examples=[OpenApiExample("Text", "Breakout NSE:RELIANCE")],
+    ),
+}
+
+
+@example
+class AcceptedAlertSerializer(AnswerSerializer):
+    """The message is stored."""
+
+    received = BooleanField(help_text="Always true.")
 
 
 class AlertQuery(StrictSerializer):

@@ -13,6 +13,9 @@ from apps.accounts.calls import needs_recent_proof
 from apps.alerts import services
 from apps.alerts.models import AlertHook
 from apps.alerts.serializers import (
+    MESSAGE,
+    SECRET_IN_PATH,
+    AcceptedAlertSerializer,
     AlertHookChangeSerializer,
     AlertHookSerializer,
     AlertHookWithAddressSerializer,
@@ -33,6 +36,7 @@ from apps.core.api.resources import (
     idempotent_with_secret,
     refuses,
 )
+from apps.core.errors import NotFound
 from apps.core.limits import QuotaExceeded, Usage
 from apps.core.requests import current_origin
 
@@ -157,6 +161,7 @@ class ReceivedAlertViewSet(OwnedViewSet):
         return self.page(GrowingList(rows, among, "received_at"), ReceivedAlertSerializer)
 
 
+@extend_schema(tags=["trading"])
 class IncomingAlertViewSet(OwnedViewSet):
     """The address of a hook. Its secret is the only credential, and nothing else of it is known:
     other programs choose method, type and headers.
@@ -169,11 +174,20 @@ class IncomingAlertViewSet(OwnedViewSet):
 
     usage: Usage | None = None
 
+    @extend_schema(
+        operation_id="receiveAlert",
+        parameters=[SECRET_IN_PATH],
+        request=MESSAGE,
+        responses={202: AcceptedAlertSerializer},
+    )
+    @refuses(NotFound)
     def receive(self, request: Request, secret: str) -> Response:
-        """Take an alert of another program.
+        """Receive a message of another program, in the format of the hook.
 
-        The secret in the address is the only credential. Copies of a message are stored once, and
-        get the same answer: copies have the same `id`, or the same body in the same minute.
+        The secret in the address is the only credential, and the type of the body does not matter.
+        Copies of a message are stored once and get the same answer: copies have the same `id`, or
+        without one the same body within a minute. A message that cannot be read is stored too, with
+        its refusal.
         """
         scope = limits.alert_scope(services.digest_of_secret(secret))
         self.usage = limits.count_request(scope) if scope else None
@@ -185,7 +199,7 @@ class IncomingAlertViewSet(OwnedViewSet):
             address=current_origin().address,
             now=self.now,
         )
-        return Response({"received": True}, status=202)
+        return Response(AcceptedAlertSerializer.render({"received": True}), status=202)
 
     def finalize_response(
         self, request: Request, response: Response, *args: Any, **kwargs: Any

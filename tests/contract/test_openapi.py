@@ -63,11 +63,11 @@ def test_every_reference_leads_somewhere() -> None:
             node = node[part]
 
 
-def test_every_route_and_verb_under_api_is_documented_and_nothing_else_is() -> None:
+def test_every_route_and_verb_for_programs_is_documented_and_nothing_else_is() -> None:
     routes = {
         (method, "/" + re.sub(r"<\w+:(\w+)>", r"{\1}", str(pattern.pattern)))
         for pattern in get_resolver().url_patterns
-        if isinstance(pattern, URLPattern) and str(pattern.pattern).startswith("api/")
+        if isinstance(pattern, URLPattern) and str(pattern.pattern).startswith(("api/", "hooks/"))
         for method in pattern.callback.actions  # type: ignore[attr-defined]  # set by DRF's as_view
         if method != "head"  # HEAD answers wherever GET does, and is known after the first call
     }
@@ -554,6 +554,10 @@ def test_each_example_of_an_operation_succeeds(reader: Reader, name: str, exampl
         reader.follow("confirmTwoFactor")
     if name == "linkTelegram" or example == "QuietHoursOfAChat":
         reader.ids["webhook_id"] = reader.follow("createWebhook", "Telegram").json()["id"]
+    if name == "receiveAlert":
+        reader.ids["secret"] = _new_secret(
+            reader, "chartink" if example == "ChartInk" else "tradingview"
+        )
     _make_what_it_reads(reader, name)
     reader.follow(name, example)
 
@@ -585,6 +589,12 @@ def test_the_studies_of_the_example_of_an_algorithm_can_be_submitted() -> None:
     configs.MonteCarloConfig.read(changes["monteCarloConfig"])
     steps = {name: changes[name] for name in STEPS}
     assert path_errors(steps, walk_forward.parameters) == ()
+
+
+def _new_secret(reader: Reader, format: str) -> str:
+    """Return the secret of a new hook."""
+    created = reader.client.post("/api/trading/alert-hooks", {"name": format, "format": format})
+    return str(created.json()["url"]).rpartition("/")[2]
 
 
 def _make_what_it_reads(reader: Reader, name: str) -> None:

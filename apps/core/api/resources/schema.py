@@ -30,6 +30,7 @@ from drf_spectacular.utils import (
 from rest_framework import serializers
 
 from apps.core.api.exceptions import OWN_STATUS, STATUS
+from apps.core.api.middleware import is_for_programs
 from apps.core.api.resources.idempotency import HEADER, REPLAYED
 from apps.core.api.resources.records import (
     RecordSerializer,
@@ -390,7 +391,7 @@ class ApiSchema(AutoSchema):
         return getattr(self.view, getattr(self.view, "action", None) or "", None)
 
     def is_excluded(self) -> bool:
-        return not self.path.startswith("/api/")
+        return not is_for_programs(self.path)
 
     def get_summary(self) -> str | None:
         """Return the first paragraph of the method's docstring; the others are the description."""
