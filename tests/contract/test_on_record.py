@@ -42,6 +42,8 @@ CHANGES_NOTHING = {
     "/api/symbols/validate",
     "/api/trading/algorithms/validate",
     "/api/trading/algorithms/{}/validate",
+    # Alerts are a record themselves.
+    "/hooks/{}",
 }
 
 

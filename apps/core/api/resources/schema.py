@@ -88,6 +88,9 @@ SECURITY_SCHEMES: Final = {
     },
 }
 
+# The successes with a body, by default of the library without 202.
+_WITH_A_BODY: Final = ("200", "201", "202")
+
 # Refusals.
 
 # The extension of a refusal that lists its codes by status, for programs.
@@ -157,7 +160,9 @@ def example(kind: type[Answer]) -> type[Answer]:
     for fields that it lacks.
     """
     shown = examples_of(kind.__module__.split(".")[1])[kind.__name__.removesuffix("Serializer")]
-    listed = [OpenApiExample(name, value) for name, value in shown.items()]
+    listed = [
+        OpenApiExample(name, value, status_codes=_WITH_A_BODY) for name, value in shown.items()
+    ]
     return extend_schema_serializer(examples=listed)(kind)
 
 
