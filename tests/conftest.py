@@ -135,7 +135,7 @@ def bob(db: None) -> User:
 
 @pytest.fixture
 def service_log(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
-    """Capture each line in the form of the settings: its text is what an operator reads."""
+    """Capture each line of the log in its final form."""
     form = settings.LOGGING["formatters"]["json"]
     formatter = import_string(form["()"])(form["format"], rename_fields=form["rename_fields"])
     before = caplog.handler.formatter

@@ -27,7 +27,7 @@ def make_hook(
 
 
 def send(body: str | bytes = '{"name": "buy"}', *, secret: str = SECRET, **headers: Any) -> Any:
-    """Send a message as a program does that knows the address alone."""
+    """Send a message without credentials or cookies."""
     headers.setdefault("content_type", "text/plain")
     client = Client(raise_request_exception=False, enforce_csrf_checks=True)
     return client.post(f"/hooks/{secret}", body, **headers)

@@ -101,7 +101,7 @@ def test_text_that_the_database_cannot_hold_is_kept_without_it(hook: AlertHook) 
 
 
 def test_a_secret_in_a_body_is_not_stored(alice: User) -> None:
-    """ChartInk sends the address that it calls."""
+    """ChartInk repeats the address in its messages."""
     make_hook(alice, format="chartink")
     url = f"https:\\/\\/trade.example.com\\/hooks\\/{SECRET}"
     receive(f'{{"alert_name": "up", "stocks": "INFY", "webhook_url": "{url}"}}')

@@ -307,7 +307,7 @@ SECRET: Final = "ah_" + "Ab-_9" * 8 + "xyz"
 
 @needs("caddy")
 def test_no_log_of_caddy_has_the_secret_of_an_address(tmp_path: Path) -> None:
-    """Caddy writes the addresses of what fails."""
+    """Caddy logs the addresses of failed requests."""
     authority = Authority(tmp_path)
     authority.context(SITE)
     context = ssl.create_default_context(cafile=authority.file)
@@ -379,7 +379,7 @@ def site_of(folder: Path) -> str:
 def post(
     port: int, path: str, *, length: int = 0, referrer: str = f"https://{SITE}/hooks/{SECRET}"
 ) -> int:
-    """Call the site, by default from a page whose address has a secret too; send no body."""
+    """Call the site without a body, by default from the page of another secret address."""
     with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=40)) as connection:
         connection.putrequest("POST", path, skip_host=True)
         for name, value in {"Host": SITE, "Referer": referrer, "Content-Length": length}.items():
