@@ -115,7 +115,14 @@ class AlertMessage(models.Model):
     refusal = models.TextField(blank=True)
 
     class Meta:
-        indexes = [models.Index(fields=["hook", "-received_at"], name="messages_of_a_hook")]
+        indexes = [
+            models.Index(fields=["hook", "-received_at"], name="messages_of_a_hook"),
+            models.Index(
+                fields=["hook", "-received_at"],
+                name="refused_messages_of_a_hook",
+                condition=~Q(refusal=""),
+            ),
+        ]
         constraints = [
             models.UniqueConstraint(fields=["hook", "key"], name="a_message_is_kept_once"),
         ]

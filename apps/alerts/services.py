@@ -1,5 +1,6 @@
 """The verbs of alerts, as views and other apps call them."""
 
+from apps.alerts.arrivals import last_received, received_names, refused_messages
 from apps.alerts.hooks import (
     address_of,
     change_hook,
@@ -26,9 +27,12 @@ __all__ = [
     "end_hook",
     "first_alerts",
     "hooks_of",
+    "last_received",
     "messages_of",
     "read_hook",
     "receive_message",
     "received_alerts",
+    "received_names",
+    "refused_messages",
     "rotate_hook_secret",
 ]

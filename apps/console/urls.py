@@ -3,7 +3,7 @@
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import path
 
-from apps.console import data, explanations, live
+from apps.console import alert_hooks, data, explanations, live
 from apps.console.account import entry, profile, security, webhooks
 from apps.console.backtesting import backtests
 from apps.console.backtesting.new_backtest import new_backtest_page
@@ -55,6 +55,10 @@ urlpatterns = [
     path("live/<str:algorithm_id>/close/<str:symbol>", live.close_position_page),
     path("live/<str:algorithm_id>/do/<str:action>", live.run_action_page),
     path("live/<str:algorithm_id>/<str:kind>", live.activity_page),
+    path("alerts", alert_hooks.alerts_page),
+    path("alerts/new", alert_hooks.new_hook_page),
+    path("alerts/<str:hook_id>", alert_hooks.hook_page),
+    path("alerts/<str:hook_id>/<str:action>", alert_hooks.hook_action_page),
     path("data", data.coverage_page),
     path("data/symbols", data.symbols_page),
     path("data/symbols/<str:symbol>", data.symbol_page),

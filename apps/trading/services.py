@@ -1,6 +1,6 @@
 """The verbs of trading, as other apps call them."""
 
-from apps.trading.activity.alert_effects import AlertEffect, effects_of
+from apps.trading.activity.alert_effects import AlertEffect, effects_of, running_since
 from apps.trading.activity.drift.services import (
     drifted,
     latest_sessions,
@@ -76,6 +76,7 @@ __all__ = [
     "request_position_close",
     "reset_account",
     "resume",
+    "running_since",
     "signals",
     "start",
     "start_replay",

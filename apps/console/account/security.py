@@ -91,7 +91,7 @@ def form_page(
     try:
         return act()
     except InvalidInput as refusal:
-        shown["problems"] = by_field(refusal.faults)
+        shown["problems"] = by_field(refusal.faults, ("networks",))
         return show(request, template, shown, status=400)
 
 

@@ -93,8 +93,9 @@ _FIRST_CONDITIONS: Final[tuple[tuple[Fragment, str], ...]] = (
     (_above({"type": "RELATIVE_VOLUME"}, 1.5), "volume breakout activity"),
     ({"type": "candle_pattern", "pattern": "CDLENGULFING", "direction": "bullish"}, "reversal"),
     ({"type": "candle_pattern", "pattern": "CDLHAMMER", "direction": "bullish"}, "reversal"),
-    ({"type": "time_window", "weekdays": ["THU"]}, "day of the week expiry"),
 )
+# Beside these are alerts and groups.
+_WEEKDAY: Final = ({"type": "time_window", "weekdays": ["THU"]}, "day of the week expiry")
 
 
 _GROUP: Final = {
@@ -102,6 +103,9 @@ _GROUP: Final = {
     "logicalOperator": "OR",
     "conditions": [_above(_RSI, 60), _above(_ADX, 25)],
 }
+
+
+_ALERT: Final = {"type": "signal"}
 
 
 class Choice(NamedTuple):
@@ -163,8 +167,11 @@ def _conditions() -> tuple[Choice, ...]:
     rows = ((_first_comparison(operand), "") for operand in _catalogue())
     patterns = (({"type": "candle_pattern", "pattern": code}, "") for code in PATTERNS)
     group = Choice("any of several conditions", "a group", "or all brackets", _GROUP)
+    sender = "from TradingView, ChartInk or a program"
+    alert = Choice("an alert arrives", sender, "signal webhook external scanner", _ALERT)
     first = _choices(_FIRST_CONDITIONS)
-    return (*first, group, *_choices((*rows, *patterns), known={choice.text for choice in first}))
+    others = _choices((_WEEKDAY, *rows, *patterns), known={choice.text for choice in first})
+    return (*first, alert, group, *others)
 
 
 def _catalogue() -> Iterator[Fragment]:

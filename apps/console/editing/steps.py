@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.gzip import gzip_page
 
 from apps.accounts.models import User
+from apps.alerts.services import received_names
 from apps.algorithms import services
 from apps.algorithms.models import Algorithm
 from apps.algorithms.serializers import AlgorithmBodySerializer, AlgorithmSerializer
@@ -104,6 +105,7 @@ def steps_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpRespo
     }
     if is_part(request):
         return show(request, "parts/steps_form", context)
+    context["alert_names"] = received_names(owner=user)
     return show(request, "algorithm_steps", context, status=status)
 
 

@@ -29,6 +29,7 @@ _NAVIGATION: Final = (
     ("/app/gallery", "Gallery"),
     ("/app/backtests", "Backtests"),
     ("/app/live", "Live"),
+    ("/app/alerts", "Alerts"),
     ("/app/data", "Data"),
     ("/app/settings", "Settings"),
 )

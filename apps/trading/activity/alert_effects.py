@@ -83,6 +83,12 @@ def effects_of(
     return effects
 
 
+def running_since(*, owner: User) -> Mapping[str, datetime]:
+    """Return when each of the owner's runs that go on began, keyed by its algorithm."""
+    runs = Run.objects.filter(account=owner.pk, ended_at=None)
+    return dict(runs.values_list("algorithm_id", "started_at"))
+
+
 class _SignalsOfBars:
     """The signals of a user's runs around alerts, read once."""
 

@@ -39,6 +39,18 @@ document.addEventListener("htmx:sendError", ({ detail }) => {
   if (!isOffline(detail)) showNotice("The service is not reachable.");
 });
 
+// A text is copied, or marked for copying where the browser forbids that.
+document.addEventListener("click", async ({ target }) => {
+  if (!("copies" in target.dataset)) return;
+  const text = target.previousElementSibling;
+  try {
+    await navigator.clipboard.writeText(text.textContent);
+    target.textContent = "Copied";
+  } catch {
+    getSelection().selectAllChildren(text);
+  }
+});
+
 // A file that the service would not take is not sent.
 document.addEventListener("change", ({ target }) => {
   if (!target.dataset.largest) return;

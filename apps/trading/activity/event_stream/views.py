@@ -65,8 +65,8 @@ class EventStreamViewSet(OwnedViewSet):
         `data`, and as `id` its number among the caller's events, from 1 and without gaps, in the
         order of commits. A client that reconnects with `Last-Event-ID` misses none of the last 30
         days and gets none twice. `bars` and `account` are hints without an id: there are new bars
-        of one of `symbols`, or the caller's money, orders, positions or signals have changed. The
-        stream ends within 5 seconds of its session or key. A session or key may have four streams
+        of one of `symbols`, or the caller's money, orders, positions or signals have changed, or an
+        alert has come. The stream ends within 5 seconds of its session or key. A session or key may have four streams
         at once.
         """
         query = self.query(EventStreamQuery)
