@@ -13,10 +13,11 @@ from apps.alerts.hooks import (
     received_alerts,
     rotate_hook_secret,
 )
-from apps.alerts.receiving import receive_message
+from apps.alerts.receiving import EXAMPLE_NAME, receive_example, receive_message
 from apps.alerts.series import TimesByName, alert_times, close_reading, first_alerts
 
 __all__ = [
+    "EXAMPLE_NAME",
     "TimesByName",
     "address_of",
     "alert_times",
@@ -30,6 +31,7 @@ __all__ = [
     "last_received",
     "messages_of",
     "read_hook",
+    "receive_example",
     "receive_message",
     "received_alerts",
     "received_names",

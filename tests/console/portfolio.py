@@ -18,6 +18,7 @@ from apps.trading.models import Order, Position, Run, Signal, Trade
 from apps.webhooks.event_types import EventType
 from apps.webhooks.models import Delivery
 from tests import make
+from tests.alerts.hooks import alert_in, hook_of, message_to
 from tests.backtests.price_series import wave_candles
 from tests.backtests.submissions import submit
 from tests.backtests.workers import run_queued
@@ -69,6 +70,7 @@ def make_portfolio(owner: User, *, count: int, rows: int) -> dict[str, str]:
         backtest=_make_backtests(owner, runs),
         webhook=endpoint.pk,
         export=export.pk,
+        hook=_make_hook(owner, rows=rows),
         at="2024-02-05T10:00",
     )
 
@@ -140,6 +142,15 @@ def _fill(runs: list[Run], *, rows: int) -> None:
         for run in runs
         for bar in bars
     )
+
+
+def _make_hook(owner: User, *, rows: int) -> str:
+    """Make a hook to which `rows` alerts came, and messages that could not be read."""
+    hook = hook_of(owner)
+    for number in range(rows):
+        alert_in(hook, "breakout", SYMBOL if number % 2 else "")
+        message_to(hook, refusal="The body is empty.")
+    return str(hook.pk)
 
 
 def _make_backtests(owner: User, runs: list[Run]) -> str:

@@ -57,6 +57,7 @@ def test_the_twenty_most_used_come_first() -> None:
         ("time of day", "candle starts from 09:30 to before 11:30"),
         ("hull", "price crosses above HMA (20)"),
         ("hammer", "bullish Hammer pattern (CDLHAMMER)"),
+        ("tradingview", "an alert arrives"),
         ("brackets", "any of several conditions"),
         ("india vix moon", None),
     ],
@@ -299,6 +300,7 @@ class Editor:
 
 CONDITION_TEXTS = {
     "candle_pattern": "bullish Hammer pattern (CDLHAMMER)",
+    "signal": "an alert arrives",
     "group": "any of several conditions",
     "indicator_indicator": "RSI (14) is above 60",
     "indicator_value": "RSI (14) is above 60",

@@ -21,7 +21,7 @@ DROP = """
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('alerts', '0001_initial'),
+        ('alerts', '0001_alerts'),
     ]
 
     operations = [

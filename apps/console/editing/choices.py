@@ -105,7 +105,7 @@ _GROUP: Final = {
 }
 
 
-_ALERT: Final = {"type": "signal"}
+_ALERT: Final = {"type": "signal", "name": "Breakout"}
 
 
 class Choice(NamedTuple):
@@ -169,7 +169,7 @@ def _conditions() -> tuple[Choice, ...]:
     group = Choice("any of several conditions", "a group", "or all brackets", _GROUP)
     sender = "from TradingView, ChartInk or a program"
     alert = Choice("an alert arrives", sender, "signal webhook external scanner", _ALERT)
-    first = _choices(_FIRST_CONDITIONS)
+    first = tuple(_choices(_FIRST_CONDITIONS))
     others = _choices((_WEEKDAY, *rows, *patterns), known={choice.text for choice in first})
     return (*first, alert, group, *others)
 

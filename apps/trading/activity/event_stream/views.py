@@ -66,8 +66,8 @@ class EventStreamViewSet(OwnedViewSet):
         order of commits. A client that reconnects with `Last-Event-ID` misses none of the last 30
         days and gets none twice. `bars` and `account` are hints without an id: there are new bars
         of one of `symbols`, or the caller's money, orders, positions or signals have changed, or an
-        alert has come. The stream ends within 5 seconds of its session or key. A session or key may have four streams
-        at once.
+        alert has come. The stream ends within 5 seconds of its session or key. A session or key may
+        have four streams at once.
         """
         query = self.query(EventStreamQuery)
         after = last_event_id(request)
