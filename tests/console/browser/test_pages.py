@@ -27,7 +27,7 @@ STATUSES = {
     "explanation of a run": 404,
 }
 # A page with a stream of events never rests.
-STREAMING = ("live", "run")
+STREAMING = ("live", "run", "received alerts")
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 # Where to leave pictures of the pages, to look at.
 PICTURES = os.environ.get("CONSOLE_PICTURES", "")

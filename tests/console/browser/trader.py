@@ -49,6 +49,7 @@ class Trader:
             run=start_run(page, up),
             backtest=backtest,
             webhook=_make_webhook(page),
+            hook=_make_alert_hook(page),
             export=_make_export(page),
             at="2026-04-08T14:10",
         )
@@ -122,6 +123,27 @@ def _make_webhook(page: Page) -> str:
     page.get_by_role("link", name="https://hooks.example.com/").click()
     page.get_by_role("button", name="Send test").click()
     expect(page.get_by_role("rowheader", name="Test")).to_be_visible()
+    return id_in_address(page)
+
+
+def make_alert_hook(page: Page) -> str:
+    """Make an alert hook, and stay on the page that shows its address; return the address."""
+    page.goto("/app/alerts/new")
+    page.get_by_label("Name").fill("Breakouts")
+    page.get_by_label("Sender").select_option("JSON")
+    page.get_by_label("Expected by").fill("15:00")
+    page.get_by_label("Your password").fill(PASSWORD)
+    page.get_by_role("button", name="Make the hook").click()
+    return page.locator(".copied code").first.inner_text()
+
+
+def _make_alert_hook(page: Page) -> str:
+    """Make an alert hook with a message that could be read, and one that could not."""
+    address = make_alert_hook(page)
+    page.request.post(address, data="RELIANCE crossed")
+    page.get_by_role("link", name="I saved it").click()
+    page.get_by_role("button", name="Send test").click()
+    expect(page.get_by_text("Test NSE:RELIANCE")).to_be_visible()
     return id_in_address(page)
 
 

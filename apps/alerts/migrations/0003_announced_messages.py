@@ -21,7 +21,7 @@ DROP = """
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('alerts', '0001_alerts'),
+        ('alerts', '0002_missing_alerts'),
     ]
 
     operations = [
