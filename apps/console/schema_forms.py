@@ -55,6 +55,7 @@ _LABELS: Final = {
     "squareOffTime": "Square off at",
     "maxHoldingCandles": "Longest holding, in candles",
     "confirmationCandles": "Candles that confirm",
+    "name": "Named",
     "side": "Only for this side",
     "within": "Within the last candles",
     "on": "Of another symbol",

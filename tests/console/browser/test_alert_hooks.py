@@ -19,7 +19,7 @@ def read_alerts(page: Page) -> str:
     entries = page.locator("#f-entryConditions-conditions")
     entries.get_by_placeholder("Add a condition").last.fill("tradingview")
     page.get_by_role("button", name="an alert arrives").click()
-    field = page.get_by_label("name", exact=True)
+    field = page.get_by_label("named", exact=True)
     expect(field).to_have_value("Breakout")
     field.fill(NAME)
     expect(page.locator("#summary")).to_contain_text(f'alert "{NAME}" is received')
