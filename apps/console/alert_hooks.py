@@ -1,4 +1,4 @@
-"""Alerts of other programs: their hooks, what came, and what it did."""
+"""Alerts of other programs: their hooks, the newest alerts, and their effects."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from difflib import get_close_matches
@@ -47,9 +47,9 @@ _SHOWN: Final = 5
 
 
 @console_page()
-def alerts_page(request: HttpRequest, user: User) -> HttpResponse:
-    """Show the hooks, the newest alerts with what they did, and what could not be read; htmx
-    requests only these.
+def received_alerts_page(request: HttpRequest, user: User) -> HttpResponse:
+    """Show the hooks, the newest alerts with their effects, and refused messages; htmx requests
+    only these.
     """
     readers = alert_readers(owner=user)
     page = wanted_page(request)
@@ -154,12 +154,12 @@ def _sent_hook(request: HttpRequest) -> dict[str, Any]:
 
 
 def _names(readers: Iterable[AlertReader]) -> list[str]:
-    """Return the names of the alerts that algorithms read, in order."""
+    """Return the names in the conditions of algorithms, in order."""
     return sorted({name for reader in readers for name in reader.names})
 
 
 def _why_unread(alert: ReceivedAlert, readers: Collection[AlertReader]) -> str:
-    """Return what may be wrong with an alert that no algorithm reads."""
+    """Return the likely mistake in an alert without readers."""
     if any(alert.name in reader.names for reader in readers):
         return f"Its name is read for other symbols, not for {alert.symbol}."
     close = get_close_matches(alert.name, _names(readers), n=1)
@@ -169,7 +169,7 @@ def _why_unread(alert: ReceivedAlert, readers: Collection[AlertReader]) -> str:
 def _outcomes(
     user: User, alerts: Sequence[ReceivedAlert], readers: Collection[AlertReader]
 ) -> Iterator[list[dict[str, Any]]]:
-    """Yield for each alert the algorithms that read it, and what each did with it."""
+    """Yield the readers of each alert, and its effect on each."""
     effects = trading.effects_of(owner=user, alerts=alerts)
     running = trading.running_since(owner=user)
     for alert in alerts:
@@ -187,8 +187,8 @@ def _outcomes(
 
 
 def _effect_line(effect: AlertEffect) -> dict[str, Any]:
-    """Return the signals of the candle at which an alert counted, with the page that explains it;
-    without the page for an algorithm that was deleted since.
+    """Return the signals of the candle in which an alert counted, and the page that explains it,
+    unless the algorithm is deleted.
     """
     algorithm, candle = effect.run.algorithm, effect.bar_time.astimezone(INDIA)
     query = urlencode({"symbol": effect.symbols[0], "at": f"{candle:%Y-%m-%dT%H:%M}"})

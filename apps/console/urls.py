@@ -55,7 +55,7 @@ urlpatterns = [
     path("live/<str:algorithm_id>/close/<str:symbol>", live.close_position_page),
     path("live/<str:algorithm_id>/do/<str:action>", live.run_action_page),
     path("live/<str:algorithm_id>/<str:kind>", live.activity_page),
-    path("alerts", alert_hooks.alerts_page),
+    path("alerts", alert_hooks.received_alerts_page),
     path("alerts/new", alert_hooks.new_hook_page),
     path("alerts/<str:hook_id>", alert_hooks.hook_page),
     path("alerts/<str:hook_id>/<str:action>", alert_hooks.hook_action_page),

@@ -145,7 +145,7 @@ def _fill(runs: list[Run], *, rows: int) -> None:
 
 
 def _make_hook(owner: User, *, rows: int) -> str:
-    """Make a hook to which `rows` alerts came, and messages that could not be read."""
+    """Make a hook with `rows` alerts and refused messages."""
     hook = hook_of(owner)
     for number in range(rows):
         alert_in(hook, "breakout", SYMBOL if number % 2 else "")

@@ -1,4 +1,4 @@
-"""Alert hooks: made, tested, replaced and deleted by forms; what came, and what it did."""
+"""Alert hooks are made, tested, replaced and deleted by forms; a page shows alerts and effects."""
 
 import json
 from datetime import timedelta
@@ -28,7 +28,7 @@ HOOK = {"name": "Breakouts", "format": "json", "networks": "", "expectedBy": "",
 
 
 def address_in(page: Any) -> str:
-    """Return the path of the address that a page shows once."""
+    """Return the path of the address on a page."""
     url = str(page.context["url"])
     assert url.encode() in page.content
     return url[url.index("/hooks/") :]
@@ -40,7 +40,7 @@ def send(address: str, body: object) -> int:
 
 
 def reader_of(owner: User, name: str = "Breakout", **settings: Any) -> Algorithm:
-    """Return a stopped algorithm that enters NSE:NIFTY by alerts of this name."""
+    """Return a stopped algorithm with entries of NSE:NIFTY by alerts of this name."""
     algorithm = stopped_algorithm(owner)
     condition = {"type": "signal", "name": name}
     entry = {"positionType": "long", "logicalOperator": "AND", "conditions": [condition]}
@@ -49,7 +49,7 @@ def reader_of(owner: User, name: str = "Breakout", **settings: Any) -> Algorithm
 
 
 def cells_of(client: Client) -> list[str]:
-    """Return what each of the newest alerts did, without markup."""
+    """Return the effects of the newest alerts, without markup."""
     page = client.get(ALERTS)
     return [
         " ".join([*(f"{line['name']}: {line['text']}" for line in row["outcomes"]), row["hint"]])

@@ -30,7 +30,7 @@ WIRE_NAMES = re.compile(r"\b[a-z]+[A-Z]|_|\w\.\w|\[|CALC|node|JSON|null")
         (
             "is required: CALC and what is read of another symbol have no mirror."
             " Write long, short or both.",
-            "Choose long, short or both: arithmetic, other symbols and alerts cannot be mirrored.",
+            "Choose long, short or both: arithmetic and other symbols cannot be mirrored.",
         ),
         (
             "is required: alerts have no mirror. Write long, short or both.",

@@ -170,8 +170,8 @@ def _conditions() -> tuple[Choice, ...]:
     sender = "from TradingView, ChartInk or a program"
     alert = Choice("an alert arrives", sender, "signal webhook external scanner", _ALERT)
     first = tuple(_choices(_FIRST_CONDITIONS))
-    others = _choices((_WEEKDAY, *rows, *patterns), known={choice.text for choice in first})
-    return (*first, alert, group, *others)
+    unlisted = _choices((_WEEKDAY, *rows, *patterns), known={choice.text for choice in first})
+    return (*first, alert, group, *unlisted)
 
 
 def _catalogue() -> Iterator[Fragment]:

@@ -15,8 +15,8 @@ _PLAINER: Final = tuple(
     (re.compile(pattern), text)
     for pattern, text in (
         (
-            "is required: .* have no mirror.*",
-            "Choose long, short or both: arithmetic, other symbols and alerts cannot be mirrored.",
+            "is required: CALC.*",
+            "Choose long, short or both: arithmetic and other symbols cannot be mirrored.",
         ),
         (
             "is required: alerts.*",

@@ -127,7 +127,7 @@ def _make_webhook(page: Page) -> str:
 
 
 def make_alert_hook(page: Page) -> str:
-    """Make an alert hook, and stay on the page that shows its address; return the address."""
+    """Make an alert hook; return its address, shown on the page."""
     page.goto("/app/alerts/new")
     page.get_by_label("Name").fill("Breakouts")
     page.get_by_label("Sender").select_option("JSON")
@@ -138,7 +138,7 @@ def make_alert_hook(page: Page) -> str:
 
 
 def _make_alert_hook(page: Page) -> str:
-    """Make an alert hook with a message that could be read, and one that could not."""
+    """Make an alert hook with a readable message and another one."""
     address = make_alert_hook(page)
     page.request.post(address, data="RELIANCE crossed")
     page.get_by_role("link", name="I saved it").click()
