@@ -341,7 +341,10 @@ def test_alerts_show_no_look_ahead_where_symbols_begin_at_other_minutes() -> Non
     later = Candles.build(
         whole.time + 300, **{name: getattr(whole, name) for name in Candles.NUMBERS}
     )
-    steps = buying(alert(within=2), basicInfo={"symbols": list(SYMBOLS), "timeframe": "15m"})
+    steps = buying(
+        basicInfo={"symbols": list(SYMBOLS), "timeframe": "15m"},
+        entryConditions={"conditions": [alert(), sma_cross(2, 3)], "logicalOperator": "OR"},
+    )
     rng, histories = np.random.default_rng(4), []
     for symbol, candles in zip(SYMBOLS, (whole, later), strict=True):
         received = np.sort(rng.integers(candles.time[0], candles.time[-1], 80))
@@ -374,6 +377,7 @@ def test_every_set_of_a_search_reads_the_alerts() -> None:
     steps = buying(alert(within=1), sma_cross(3, 8)).model_dump(
         mode="json", exclude_none=True, by_alias=True
     )
+    start = int(candles.time[400])
     path, own = "entryConditions.conditions[0].within", history(candles, scan=received)
     config = OptimizationConfig.read(
         {
@@ -381,12 +385,14 @@ def test_every_set_of_a_search_reads_the_alerts() -> None:
             "objective": "netProfit",
         }
     )
-    study = optimise(steps, config, histories=[own], start=0, end=FOREVER, capital=1e6, seed=1)
+    study = optimise(steps, config, histories=[own], start=start, end=FOREVER, capital=1e6, seed=1)
     findings = dict(study.findings)
     trades = set()
     for row in findings["ranking"]:
-        alone = backtest(parse(applied(steps, row["parameters"])), own)
+        alone = backtest(parse(applied(steps, row["parameters"])), own, start=start)
         assert row["objective"] == alone.performance["netProfit"]
         trades.add(len(alone.trades))
     assert len(trades) > 3
-    assert study.result.receipt["alerts"] == backtest(parse(steps), own).receipt["alerts"]
+    assert (
+        study.result.receipt["alerts"] == backtest(parse(steps), own, start=start).receipt["alerts"]
+    )

@@ -14,7 +14,7 @@ from apps.engine.kernel.codes import CLOSE_LONG, ENTER_LONG, ENTER_SHORT
 from apps.engine.language.strategy import Strategy, parse, read_strategy
 from apps.engine.language.summary import describe
 from apps.engine.signals import blocks
-from apps.engine.signals.columns import SymbolBars
+from apps.engine.signals.columns import ColumnCache, SymbolBars
 from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.signals.signals import signals_of
 from tests.engine.configurations import complete
@@ -198,6 +198,16 @@ def test_a_name_without_alerts_is_never_true() -> None:
     candles = candles_at(session("2024-01-02", 900))
     inputs = required_inputs(entering(alert("unknown")))
     assert not signals_of(inputs, SymbolBars(candles), 0, len(candles)).any()
+
+
+def test_conditions_that_look_back_differently_share_a_cache() -> None:
+    candles, cache = candles_at(session("2024-01-02", 900)), ColumnCache(10**6)
+    bars = SymbolBars(candles, sessions=NSE, alerts={"breakout": times("2024-01-02 10:50")})
+    bits = [
+        signals_of(required_inputs(entering(alert(within=within))), bars, 9, 14, cache=cache)
+        for within in (1, 5, 2)
+    ]
+    assert [own.tolist() for own in bits] == [[0] * 5, [1, 1, 0, 0, 0], [0] * 5]
 
 
 # The loop
