@@ -131,7 +131,7 @@ def end_hook(*, owner: User, hook_id: str, now: datetime) -> None:
 def messages_of(*, owner: User, hook_id: str) -> QuerySet[AlertMessage]:
     """Return what came to a hook, with its alerts, the newest first. Raises NotFound."""
     hook = read_hook(owner=owner, hook_id=hook_id)
-    alerts = ReceivedAlert.objects.select_related("message").order_by("name", "symbol", "pk")
+    alerts = ReceivedAlert.objects.order_by("name", "symbol", "pk")
     messages = AlertMessage.objects.filter(hook=hook).prefetch_related(Prefetch("alerts", alerts))
     return messages.order_by("-received_at", "-pk")
 
