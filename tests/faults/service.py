@@ -53,7 +53,7 @@ class Service:
             # One machine plays a crowd.
             **{
                 f"RATE_LIMIT_{name}": "off"
-                for name in ("AUTH", "TRADING", "BACKTESTS", "GENERAL", "PAGES")
+                for name in ("AUTH", "TRADING", "BACKTESTS", "GENERAL", "PAGES", "ALERTS")
             },
             **self.settings,
         }
