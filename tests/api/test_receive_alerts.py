@@ -108,16 +108,16 @@ def test_addresses_that_take_nothing_get_one_answer_after_the_same_statements(
 ) -> None:
     make_hook(alice, secret="ah_ended", ended_at=timezone.now())
     make_hook(alice, secret="ah_elsewhere", networks=["203.0.113.0/24"])
+    for number in range(2):
+        send(secret=f"ah_{number}")  # the counter of the address is made, and remembered
     answers = set()
     for secret in ("ah_unknown", "ah_ended", "ah_elsewhere", "x", "ah_" + "é" * 2_000):
-        with CaptureQueriesContext(
-            connection,
-        ) as captured:
+        with CaptureQueriesContext(connection) as captured:
             response = send(secret=secret)
         error = assert_error(response, 404, "NOT_FOUND")
         statements = tuple(_without_values(query["sql"]) for query in captured)
-        assert sum("alerts_alerthook" in statement for statement in statements) == 1
-        answers.add((error["message"], tuple(sorted(response.headers)), statements[-1]))
+        assert "alerts_alerthook" in statements[-1]
+        answers.add((error["message"], tuple(sorted(response.headers)), statements))
     assert len(answers) == 1
     assert not AlertMessage.objects.exists()
 
