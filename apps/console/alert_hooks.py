@@ -194,8 +194,8 @@ def _effect_line(effect: AlertEffect) -> dict[str, Any]:
     query = urlencode({"symbol": effect.symbols[0], "at": f"{candle:%Y-%m-%dT%H:%M}"})
     address = f"/app/live/{algorithm.pk}/explain?{query}"
     return {
-        "name": f"{algorithm.name}, candle of {candle:%H:%M}",
+        "name": f"{algorithm.name}, candle of {candle:%d %b %H:%M}",
         "address": "" if algorithm.status == AlgorithmStatus.ARCHIVED else address,
         "signals": [SignalSerializer.render(signal) for signal in effect.signals],
-        "text": "no signal",
+        "text": "changed nothing",
     }

@@ -228,7 +228,7 @@ def test_an_alert_shows_what_it_did_and_the_page_that_explains_it(
     assert b'NSE:RELIANCE long entry <span class="status pass">followed</span>' in page.content
     assert {line["text"] for line in lines if "signals" not in line} == {WAITS}
     explanation = client.get(done["09:30"]["address"]).content.decode()
-    assert "alert &quot;breakout&quot; is received: 01 Jun, 09:30:" in explanation
+    assert "alert &quot;breakout&quot; is received: 01 Jun 09:30:" in explanation
 
 
 @pytest.mark.parametrize("text", HOSTILE_TEXTS)
