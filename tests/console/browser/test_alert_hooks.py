@@ -12,20 +12,22 @@ from tests.console.browser.trader import (
 NAME = "Range break"
 
 
-def read_alerts(page: Page) -> str:
-    """Make an algorithm enter by alerts of a name, by its form; return the algorithm's name."""
+def read_alerts(page: Page) -> None:
+    """Make an algorithm enter by alerts of a name, by its form."""
     make_from_template(page, "EMA cross")
     page.get_by_role("link", name="Steps").click()
     entries = page.locator("#f-entryConditions-conditions")
-    entries.get_by_placeholder("Add a condition").last.fill("tradingview")
-    page.get_by_role("button", name="an alert arrives").click()
-    field = page.get_by_label("named", exact=True)
-    expect(field).to_have_value("Breakout")
-    field.fill(NAME)
+    search = entries.get_by_placeholder("Add a condition").last
+    search.fill("tradingview")
+    search.press("Enter")
+    condition = page.locator("#f-entryConditions-conditions-1")
+    expect(condition).to_contain_text("alerts cannot be mirrored")
+    condition.get_by_label("Only for this side").select_option("both")
+    condition.get_by_label("Named").fill(NAME)
     expect(page.locator("#summary")).to_contain_text(f'alert "{NAME}" is received')
     page.get_by_role("button", name="Save", exact=True).click()
+    page.wait_for_url("**/app/algorithms/*")
     expect(page.get_by_text("No alert of this name has come yet.")).to_be_visible()
-    return page.locator("h1").inner_text()
 
 
 def test_alerts_come_and_stand_on_the_page(browser: Browser, address: str) -> None:
