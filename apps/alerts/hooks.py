@@ -143,11 +143,13 @@ def received_alerts(
     symbol: str | None = None,
     hook_id: str | None = None,
 ) -> QuerySet[ReceivedAlert]:
-    """Return the owner's alerts with their hooks, ended ones too, the newest first."""
+    """Return the owner's alerts with their hooks, ended ones too, the last that came first, also in
+    a replay.
+    """
     given = {"name": name, "symbol": symbol, "message__hook_id": hook_id}
     chosen = {column: value for column, value in given.items() if value is not None}
     alerts = ReceivedAlert.objects.filter(owner=owner, **chosen)
-    return alerts.select_related("message__hook").order_by("-received_at", "-pk")
+    return alerts.select_related("message__hook").order_by("-came_at", "-pk")
 
 
 def _locked(owner: User, hook_id: str) -> AlertHook:

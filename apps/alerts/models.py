@@ -104,7 +104,8 @@ class MissingAlert(models.Model):
 class AlertMessage(models.Model):
     """A body that came to a hook, read or not: `refusal` says why it could not be read.
 
-    `key` is what copies of it share: the id in it, else its body and its minute.
+    `key` is what copies of it share: the id in it, else its body and its minute. Copies are only
+    counted.
     """
 
     id = IdField()
@@ -113,6 +114,8 @@ class AlertMessage(models.Model):
     body = models.TextField()
     received_at = models.DateTimeField()
     refusal = models.TextField(blank=True)
+    copies = models.PositiveIntegerField(default=0, help_text="How often it came again")
+    copied_at = models.DateTimeField(null=True, help_text="When it came again the last time")
 
     class Meta:
         indexes = [
@@ -135,7 +138,8 @@ class ReceivedAlert(models.Model):
     """An alert, one place of the series of its name. The database refuses to change it.
 
     Without a symbol it is about every symbol. `received_at` is the market's time, and the only one
-    that counts; `sent_at` is what the sender wrote.
+    that counts; `came_at` is the real time, another one in a replay; `sent_at` is what the sender
+    wrote.
     """
 
     id = IdField()
@@ -144,13 +148,14 @@ class ReceivedAlert(models.Model):
     name = models.CharField(max_length=MAX_ALERT_NAME)
     symbol = models.CharField(max_length=Symbol.MAX_LENGTH, blank=True)
     received_at = models.DateTimeField()
+    came_at = models.DateTimeField()
     price = models.FloatField(null=True, blank=True, help_text="Rupees, as the sender wrote them")
     sent_at = models.CharField(max_length=MAX_SENT_AT, blank=True)
 
     class Meta:
         indexes = [
             models.Index(fields=["owner", "name", "received_at"], name="series_of_a_name"),
-            models.Index(fields=["owner", "-received_at"], name="alerts_newest_first"),
+            models.Index(fields=["owner", "-came_at"], name="alerts_newest_first"),
         ]
 
     def __str__(self) -> str:

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from django.db import transaction
+from django.db.models import F
 
 from apps.accounts.models import User
 from apps.alerts import series
@@ -22,7 +23,7 @@ EXAMPLE_NAME: Final = "Test"
 
 
 def receive_message(*, secret: str, body: bytes, address: str | None, now: datetime) -> None:
-    """Store a message with its alerts, unless it is a copy of an earlier one.
+    """Store a message with its alerts; of a copy of an earlier one, only that it came.
 
     A message that cannot be read is stored too, with its refusal. Raises NotFound for a secret that
     may not be used from this address, InvalidInput for a message that cannot be read.
@@ -55,7 +56,7 @@ def _receive(hook: AlertHook, body: bytes, *, now: datetime) -> None:
         read = read_message(hook.format, body)
     except InvalidInput as error:
         message.refusal = str(error)
-        AlertMessage.objects.bulk_create([message], ignore_conflicts=True)
+        _store(message, (), now=now)
         raise
     if read.id:
         message.key = _sha256(f"id {read.id}")
@@ -80,7 +81,9 @@ def _store(message: AlertMessage, alerts: tuple[IncomingAlert, ...], *, now: dat
     received_at = series.time_of_receipt(owner_id, now=now)
     AlertMessage.objects.bulk_create([message], ignore_conflicts=True)
     if not AlertMessage.objects.filter(pk=message.pk).exists():
-        return  # a copy
+        original = AlertMessage.objects.filter(hook=message.hook, key=message.key)
+        original.update(copies=F("copies") + 1, copied_at=now)
+        return
     ReceivedAlert.objects.bulk_create(
         ReceivedAlert(
             message=message,
@@ -90,6 +93,7 @@ def _store(message: AlertMessage, alerts: tuple[IncomingAlert, ...], *, now: dat
             price=alert.price,
             sent_at=alert.sent_at,
             received_at=received_at,
+            came_at=now,
         )
         for alert in alerts
     )

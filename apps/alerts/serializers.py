@@ -3,7 +3,7 @@
 from typing import Final
 
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiRequest
-from rest_framework.serializers import BooleanField, CharField, FloatField
+from rest_framework.serializers import BooleanField, CharField, FloatField, IntegerField
 
 from apps.accounts.serializers import NetworkListField
 from apps.alerts.message_formats import MAX_STOCKS
@@ -94,6 +94,8 @@ class AlertMessageSerializer(AnswerSerializer):
     receivedAt = MomentField()
     body = CharField(help_text="As it came.")
     refusal = NullableTextField(help_text="Why it could not be read. Null: it was read.")
+    copies = IntegerField(help_text="How often it came again. Copies count once.")
+    lastCopyAt = MomentField(allow_null=True, source="copied_at")
     alerts = ReceivedAlertSerializer(many=True, source="alerts.all")
 
 

@@ -153,12 +153,12 @@ class ReceivedAlertViewSet(OwnedViewSet):
     def list(self, request: Request) -> Response:
         """List the alerts that came, also to deleted hooks.
 
-        The newest first; `name`, `symbol` and `hookId` filter them. An alert that no condition
-        names is listed too.
+        The last that came first, also in a replay; `name`, `symbol` and `hookId` filter them. An
+        alert that no condition names is listed too.
         """
         rows = services.received_alerts(owner=self.owner, **self.query(AlertQuery))
         among = services.received_alerts(owner=self.owner)
-        return self.page(GrowingList(rows, among, "received_at"), ReceivedAlertSerializer)
+        return self.page(GrowingList(rows, among, "came_at"), ReceivedAlertSerializer)
 
 
 @extend_schema(tags=["trading"])

@@ -35,5 +35,10 @@ def alert_in(
 ) -> ReceivedAlert:
     """Return an alert that came to a hook."""
     return ReceivedAlert.objects.create(
-        message=message_to(hook, at=at), owner=hook.owner, name=name, symbol=symbol, received_at=at
+        message=message_to(hook, at=at),
+        owner=hook.owner,
+        name=name,
+        symbol=symbol,
+        received_at=at,
+        came_at=at,
     )

@@ -63,6 +63,8 @@ def test_copies_with_an_id_are_one_message_for_ever(hook: AlertHook) -> None:
     receive({"name": "buy", "id": 7, "price": 1}, now=NOW + timedelta(days=400))
     receive({"name": "buy", "id": 8})
     assert AlertMessage.objects.count() == ReceivedAlert.objects.count() == 2
+    copied = AlertMessage.objects.get(copies=1)
+    assert copied.copied_at == NOW + timedelta(days=400)
 
 
 def test_equal_bodies_are_copies_within_a_minute(hook: AlertHook) -> None:
@@ -86,6 +88,7 @@ def test_an_unreadable_message_is_kept_and_takes_no_id(hook: AlertHook) -> None:
         with pytest.raises(InvalidInput, match="symbol: "):
             receive({"name": "buy", "symbol": "INFY", "id": 7})
     message = AlertMessage.objects.get()
+    assert message.copies == 1
     assert message.refusal == (
         "symbol: A symbol has the form EXCHANGE:SYMBOL; the colon is missing."
     )

@@ -163,6 +163,8 @@ def test_messages_are_listed_newest_first_with_their_alerts_or_their_refusal(
             "receivedAt": "2026-11-02T04:01:00.000Z",
             "body": '{"name": "Breakout"}',
             "refusal": "The body is not JSON.",
+            "copies": 0,
+            "lastCopyAt": None,
             "alerts": [],
         },
         {
@@ -170,6 +172,8 @@ def test_messages_are_listed_newest_first_with_their_alerts_or_their_refusal(
             "receivedAt": "2026-11-02T04:00:00.000Z",
             "body": '{"name": "Breakout"}',
             "refusal": None,
+            "copies": 0,
+            "lastCopyAt": None,
             "alerts": [
                 {
                     "id": alert.pk,

@@ -641,6 +641,8 @@ class AlertMessage(Record):
     received_at: dt.datetime
     body: str
     refusal: str | None
+    copies: int
+    last_copy_at: dt.datetime | None
     alerts: tuple[ReceivedAlert, ...]
 
 

@@ -1,16 +1,15 @@
 """Runs whose conditions read received alerts (engine rule 25)."""
 
+import json
 import random
 from collections.abc import Iterator, Mapping
-from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import transaction
 
 from apps.accounts.models import User
-from apps.alerts.models import AlertClock, AlertFormat, AlertHook, AlertMessage, ReceivedAlert
-from apps.alerts.series import time_of_receipt
+from apps.alerts import services as alerts
+from apps.alerts.models import AlertHook, ReceivedAlert
 from apps.core.times import moment
 from apps.market.candles.reading import GRACE_PERIOD
 from apps.market.feeds import clock
@@ -18,6 +17,7 @@ from apps.trading import services
 from apps.trading.live.runner import Runner
 from apps.trading.models import BarStream, Run, Signal, Trade
 from tests import make
+from tests.alerts.messages import make_hook
 from tests.trading.live.market_day import (
     DAY,
     FIRST,
@@ -38,25 +38,19 @@ LENGTH = 900
 BREAKOUT: dict[str, Any] = {"type": "signal", "name": "breakout", "side": "both"}
 
 
-def receive(owner: User, name: str = "breakout", symbol: str = "") -> ReceivedAlert:
+def receive(
+    owner: User, name: str = "breakout", symbol: str | None = None, **fields: str
+) -> ReceivedAlert:
     """Receive an alert at the market's time."""
-    with transaction.atomic():
-        AlertClock.objects.get_or_create(owner=owner)
-        hook, _ = AlertHook.objects.get_or_create(
-            owner=owner,
-            defaults={
-                "name": "mine",
-                "format": AlertFormat.JSON,
-                "secret_digest": owner.pk.rjust(64, "0"),
-                "created_at": make.NOW,
-            },
-        )
-        at = time_of_receipt(owner.pk, now=make.NOW)
-        key = f"{AlertMessage.objects.count():064}"
-        message = AlertMessage.objects.create(hook=hook, key=key, body="{}", received_at=at)
-        return ReceivedAlert.objects.create(
-            message=message, owner=owner, name=name, symbol=symbol, received_at=at
-        )
+    secret = f"ah_{owner.pk}"
+    if not AlertHook.objects.filter(owner=owner).exists():
+        make_hook(owner, secret=secret)
+    known = set(ReceivedAlert.objects.values_list("pk", flat=True))
+    body = {"name": name, "symbol": symbol, "id": f"{len(known)}", **fields}
+    alerts.receive_message(
+        secret=secret, body=json.dumps(body).encode(), address=None, now=make.NOW
+    )
+    return ReceivedAlert.objects.exclude(pk__in=known).get()
 
 
 MANY: list[dict[str, Any]] = [
@@ -74,7 +68,7 @@ MANY: list[dict[str, Any]] = [
 
 def send_at_random(rng: random.Random, owner: User) -> None:
     for _ in range(rng.choice([0, 0, 1, 2])):
-        receive(owner, rng.choice(["breakout", "down"]), rng.choice(["", "", SHARE, BANK]))
+        receive(owner, rng.choice(["breakout", "down"]), rng.choice([None, None, SHARE, BANK]))
 
 
 @pytest.mark.timeout(120)
@@ -189,20 +183,12 @@ def test_alerts_of_another_name_user_or_symbol_change_nothing(
     assert monday.signals() == [4]
 
 
-@pytest.mark.parametrize("off", [timedelta(days=-900), timedelta(0), timedelta(days=900)])
+@pytest.mark.parametrize("time", ["1999-01-01T09:15:00Z", "2099-12-31T23:59:59Z", "soon"])
 def test_the_time_that_its_sender_wrote_changes_nothing(
-    alice: User, monday: Listening, off: timedelta
+    alice: User, monday: Listening, time: str
 ) -> None:
     monday.at(0, 1)
-    alert = receive(alice)
-    ReceivedAlert.objects.filter(pk=alert.pk).delete()
-    ReceivedAlert.objects.create(
-        message=alert.message,
-        owner=alice,
-        name="breakout",
-        received_at=alert.received_at,
-        sent_at=str(alert.received_at + off),
-    )
+    assert receive(alice, time=time).sent_at == time
     monday.at(1, 1)
     assert monday.signals() == [1]
 
@@ -217,10 +203,9 @@ def test_what_an_alert_did_is_known_from_its_candle(alice: User) -> None:
     conditions = steps(BREAKOUT), {**steps(BREAKOUT), "positionSizing": too_small}
     rich, poor = (started(alice, own_steps, at=starts[3] + 60) for own_steps in conditions)
     runner = Runner()
-    before, counted = receive(alice), []
-    ReceivedAlert.objects.filter(pk=before.pk).delete()
+    counted = []
     for start in starts[3:9]:
-        counted.append(receive(alice, symbol=SHARE if start == starts[4] else ""))
+        counted.append(receive(alice, symbol=SHARE if start == starts[4] else None))
         step(runner, [SHARE], "15m", start + LENGTH + GRACE_PERIOD)
     unread = receive(alice, "other"), receive(alice, symbol=BANK), receive(alice)
 
