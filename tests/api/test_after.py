@@ -30,7 +30,12 @@ def read_all(client: APIClient, path: str, limit: int) -> list[str]:
         assert pagination["total"] >= len(ids)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
+def alice(kept: None) -> User:
+    return make.user("alice")
+
+
+@pytest.fixture(scope="module")
 def algorithms(alice: User) -> list[str]:
     """Return the ids of 25 algorithms, the newest first; several have the same time."""
     rows = [make.algorithm(alice) for _ in range(25)]

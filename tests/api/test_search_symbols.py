@@ -12,19 +12,27 @@ from apps.symbols import services
 from apps.symbols.models import Instrument
 from apps.symbols.search import tiers
 from apps.symbols.search.contract_query import read_contract
-from tests.conftest import Api
+from tests import make
+from tests.conftest import Api, client_of
 from tests.error_responses import assert_error
 from tests.symbols.instruments import equity, future, option
+
+pytestmark = pytest.mark.django_db
 
 PATH = "/api/symbols/search"
 
 
-@pytest.fixture
-def find(api: Api, alice: User) -> Any:
+@pytest.fixture(scope="module")
+def alice(kept: None) -> User:
+    return make.user("alice")
+
+
+@pytest.fixture(scope="module")
+def find(alice: User) -> Any:
     services.seed_sample()
     future("NSE:RELIANCE99JANFUT", expiry=date(2099, 1, 28), name="Reliance January 2099")
     option("NSE:NIFTY99JAN21500CE", expiry=date(2099, 1, 28), strike=21500, option_type="CE")
-    client = api(alice)
+    client = client_of(alice)
 
     def get(query: str, **parameters: Any) -> list[str]:
         response = client.get(PATH, {"query": query, **parameters})
@@ -35,20 +43,20 @@ def find(api: Api, alice: User) -> Any:
 
 
 def test_a_result_has_the_fields_of_the_list(api: Api, alice: User) -> None:
-    equity("NSE:TCS", name="Tata Consultancy Services Limited")
-    future("NSE:TCS99JANFUT", expiry=date(2099, 1, 28), name="TCS January 2099")
-    response = api(alice).get(PATH, {"query": "tcs"})
+    equity("NSE:QZX", name="Tata Consultancy Services Limited")
+    future("NSE:QZX99JANFUT", expiry=date(2099, 1, 28), name="QZX January 2099")
+    response = api(alice).get(PATH, {"query": "qzx"})
     assert response.json() == {
         "results": [
             {
-                "symbol": "NSE:TCS",
+                "symbol": "NSE:QZX",
                 "name": "Tata Consultancy Services Limited",
                 "type": "equity",
                 "exchange": "NSE",
             },
             {
-                "symbol": "NSE:TCS99JANFUT",
-                "name": "TCS January 2099",
+                "symbol": "NSE:QZX99JANFUT",
+                "name": "QZX January 2099",
                 "type": "futures",
                 "exchange": "NSE",
                 "expiry": "2099-01-28",

@@ -1,4 +1,8 @@
-"""The journeys of the READMEs, by the client as users install it: in a fresh environment."""
+"""The journeys of the READMEs, by the client as users install it: in a fresh environment.
+
+The quick case runs in the environment of the tests; tests/contract/test_readmes.py runs the blocks
+of the shell there.
+"""
 
 import os
 import subprocess
@@ -28,14 +32,19 @@ pytestmark = [pytest.mark.timeout(180), pytest.mark.django_db]
 
 @dataclass(frozen=True)
 class Environment:
-    """A virtual environment with the client alone, and a home for its key."""
+    """A virtual environment with the client, installed or as its source."""
 
     folder: Path
+    source: Path | None = None
 
     def variables(self, home: Path) -> dict[str, str]:
         inherited = {name: os.environ[name] for name in ("LANG", "LC_ALL") if name in os.environ}
         path = f"{self.folder / 'bin'}:{os.environ['PATH']}"
-        return {**inherited, "PATH": path, "HOME": str(home)}
+        source = {"PYTHONPATH": str(self.source)} if self.source else {}
+        return {**inherited, **source, "PATH": path, "HOME": str(home)}
+
+
+OF_TESTS = Environment(Path(sys.prefix), PROJECT / "apps" / "client")
 
 
 @pytest.fixture(scope="module")
@@ -100,6 +109,7 @@ def block(page: str, language: str, part: str) -> Block:
     return only
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("sample")
 def test_six_lines_lead_to_a_report_and_paper_trading(
     environment: Environment, tmp_path: Path
@@ -118,7 +128,11 @@ def test_six_lines_lead_to_a_report_and_paper_trading(
 
 
 @pytest.mark.usefixtures("sample")
-def test_twelve_lines_of_python_lead_there_too(environment: Environment, tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_fresh", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_twelve_lines_of_python_lead_there_too(
+    request: pytest.FixtureRequest, tmp_path: Path, is_fresh: bool
+) -> None:
+    environment = request.getfixturevalue("environment") if is_fresh else OF_TESTS
     journey = block("README.md", "python", "algotrade_client").text
     assert len(journey.splitlines()) <= 12
     output = run(["python", "-c", journey], environment, tmp_path)
@@ -126,6 +140,7 @@ def test_twelve_lines_of_python_lead_there_too(environment: Environment, tmp_pat
     assert Algorithm.objects.get().status == "active"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("sample")
 def test_the_page_of_the_client_runs_after_a_login(
     environment: Environment, tmp_path: Path
@@ -145,6 +160,7 @@ def test_the_page_of_the_client_runs_after_a_login(
     assert User.objects.count() == 1
 
 
+@pytest.mark.slow
 def test_the_environment_has_nothing_of_the_service(environment: Environment) -> None:
     names = {path.name for path in environment.folder.glob("lib/python*/site-packages/*")}
     assert {"algotrade_client", "httpx"} <= names

@@ -124,15 +124,11 @@ def alice(kept: None) -> User:
 
 @pytest.fixture(scope="module")
 def sender(alice: User) -> Sender:
-    """Return a sender for Alice, who has an algorithm."""
-    return Sender(client_of(alice), {"algorithm": make.algorithm(alice, **make.steps()).pk})
-
-
-@pytest.fixture
-def sender_with_backtest(db: None, sender: Sender, alice: User) -> Sender:
+    """Return a sender for Alice, who has an algorithm and a backtest."""
     store_candles("NSE:NIFTY", "15m", wave_candles("2024-01-01", 45))
-    backtest = submit(alice, sender.ids["algorithm"])
-    return Sender(sender.client, sender.ids | {"backtest": backtest.pk})
+    algorithm = make.algorithm(alice, **make.steps()).pk
+    backtest = submit(alice, algorithm).pk
+    return Sender(client_of(alice), {"algorithm": algorithm, "backtest": backtest})
 
 
 def routes() -> Iterator[tuple[str, set[str]]]:
@@ -165,18 +161,18 @@ NOT_JSON = [
 
 @pytest.mark.parametrize(("row", "ways"), NOT_JSON)
 def test_every_route_refuses_invalid_json(
-    sender_with_backtest: Sender, row: Row, ways: list[tuple[str, str]]
+    sender: Sender, row: Row, ways: list[tuple[str, str]]
 ) -> None:
     before = stored()
     for method, path in ways:
         if path in UPLOADS and row.name.startswith("A24"):
             continue  # files are longer
         begun = time.process_time()
-        response = sender_with_backtest.send(row, method=method, path=path)
+        response = sender.send(row, method=method, path=path)
         assert time.process_time() - begun < SLOWEST, (method, path)
         assert_error(response, *row.expect, **row.details)
     assert stored() == before
-    assert sender_with_backtest.client.get("/api/auth/profile").status_code == 200
+    assert sender.client.get("/api/auth/profile").status_code == 200
 
 
 @pytest.mark.parametrize("row", [*values.ALL, *symbols.IN_ALGORITHMS], ids=str)
@@ -216,14 +212,14 @@ def test_values_forbidden_by_a_rule_are_refused(sender: Sender, row: Row) -> Non
     sender.assert_refused(row)
 
 
-def test_every_route_refuses_methods_that_it_does_not_have(sender_with_backtest: Sender) -> None:
+def test_every_route_refuses_methods_that_it_does_not_have(sender: Sender) -> None:
     """A view's method named like a verb would answer that verb on all routes of the view."""
     before = stored()
     for path, methods in routes():
         known = methods - {"head"}
         for verb in set(VERBS) - known:
             row = Row(verb, WRONG_METHOD, verb.upper(), path, {}, details=NOT_ALLOWED)
-            response = sender_with_backtest.send(row)
+            response = sender.send(row)
             assert_error(response, *row.expect, **row.details)
             allowed = {word.strip().lower() for word in response["Allow"].split(",")}
             assert allowed - {"head", "options"} == known, (verb, path)

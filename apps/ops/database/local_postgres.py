@@ -33,7 +33,9 @@ DATABASE: Final = "algotrade"  # of the database and of the superuser who owns i
 SHARED: Final = Path("/var/lib/algotrade")
 SECONDS_TO_START: Final = 120  # a server that crashed first replays its log
 _SETTINGS: Final = "-c listen_addresses='' -c log_min_messages=log -c log_checkpoints=off"
-_THROW_AWAY: Final = " -c fsync=off -c synchronous_commit=off -c full_page_writes=off"
+_THROW_AWAY: Final = (
+    " -c fsync=off -c synchronous_commit=off -c full_page_writes=off -c autovacuum=off"
+)
 _ENVIRONMENT: Final = {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}  # no PGDATA, no locale
 
 
