@@ -106,12 +106,13 @@ def test_steps_are_saved_or_refused_with_the_input(browse: Browse, alice: User) 
     assert b'value="many"' in refused.content
 
 
-@pytest.mark.parametrize("text", HOSTILE_TEXTS)
-def test_text_in_any_field_stays_text(browse: Browse, alice: User, text: str) -> None:
+def test_text_in_any_field_stays_text(browse: Browse, alice: User) -> None:
     client = browse(alice)
     address = make_from_gallery(client, "bollinger")
     algorithm = Algorithm.objects.get(pk=address.rsplit("/", 1)[1])
-    form = dict.fromkeys(sent_by(algorithm.configuration), text)
-    form |= {"entryConditions.conditions[0].type": "indicator_value", "change": "check"}
-    body = client.post(f"{address}/steps", form).content.decode()
-    assert text not in body or text.startswith("{{")
+    fields = sent_by(algorithm.configuration)
+    for text in HOSTILE_TEXTS:
+        form = dict.fromkeys(fields, text)
+        form |= {"entryConditions.conditions[0].type": "indicator_value", "change": "check"}
+        body = client.post(f"{address}/steps", form).content.decode()
+        assert text not in body or text.startswith("{{")

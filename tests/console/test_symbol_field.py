@@ -92,8 +92,8 @@ def test_the_buttons_work_in_the_form(client: Client, alice: User) -> None:
     assert value_after(f"{OPERAND}.on=>NSE:SBIN", f"{OPERAND}.on") == "NSE:SBIN"
 
 
-@pytest.mark.parametrize("text", [*HOSTILE_TEXTS, "A>B=C", "x" * 5_000, "a, " * 500])
-def test_any_text_is_searched(client: Client, text: str) -> None:
-    page = client.get("/app/symbols", {"field": FIELD, FIELD: text})
-    assert page.status_code == 200
-    assert text not in page.content.decode()
+def test_any_text_is_searched(client: Client) -> None:
+    for text in (*HOSTILE_TEXTS, "A>B=C", "x" * 5_000, "a, " * 500):
+        page = client.get("/app/symbols", {"field": FIELD, FIELD: text})
+        assert page.status_code == 200
+        assert text not in page.content.decode()

@@ -175,9 +175,20 @@ def test_every_route_refuses_invalid_json(
     assert sender.client.get("/api/auth/profile").status_code == 200
 
 
-@pytest.mark.parametrize("row", [*values.ALL, *symbols.IN_ALGORITHMS], ids=str)
-def test_a_wrong_algorithm(sender: Sender, row: Row) -> None:
-    ways = (("POST", row.path), ("PUT", ALGORITHM), ("PATCH", ALGORITHM))
+WRONG_ALGORITHMS = [
+    param
+    for number, row in enumerate([*values.ALL, *symbols.IN_ALGORITHMS])
+    for ways in [[("POST", row.path), ("PUT", ALGORITHM), ("PATCH", ALGORITHM)]]
+    for param in (
+        pytest.param(row, [ways[number % 3]], id=row.name),
+        pytest.param(row, ways, id=f"{row.name}, each way", marks=pytest.mark.slow),
+    )
+]
+"""Each is sent one way, and in the slow proof each way: one reader reads all."""
+
+
+@pytest.mark.parametrize(("row", "ways"), WRONG_ALGORITHMS)
+def test_a_wrong_algorithm(sender: Sender, row: Row, ways: list[tuple[str, str]]) -> None:
     for error in sender.assert_refused_each_way(row, ways):
         if row.name.startswith(values.CLOSED):
             assert error["details"]["allowedValues"]

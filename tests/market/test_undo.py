@@ -90,6 +90,7 @@ def test_undo_restores_a_sample_with_its_later_bars(tmp_path: Path) -> None:
     assert reading.stored_timeframes(INFY) == row
 
 
+@pytest.mark.slow
 def test_undo_removes_a_loaded_sample() -> None:
     load("--sample")
     undone = load("--undo")

@@ -125,7 +125,7 @@ def chats() -> Iterator[Chats]:
 
     with Server(("127.0.0.1", 0), Handler) as server:
         made = Chats(server.server_address[1])
-        Thread(target=server.serve_forever, daemon=True).start()
+        Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         try:
             yield made
         finally:
