@@ -28,8 +28,8 @@ PARAMETERS = [
 ]
 
 
-@pytest.fixture
-def history(db: None) -> None:
+@pytest.fixture(scope="module")
+def history(kept: None) -> None:
     store_candles("NSE:NIFTY", "15m", wave_candles("2024-01-01", 45))
 
 

@@ -20,12 +20,16 @@ FIELD = "basicInfo.symbols"
 OPERAND = "entryConditions.conditions[0].indicator1"
 
 
-@pytest.fixture
-def client(browse: Browse, alice: User) -> Client:
+@pytest.fixture(scope="module")
+def data(kept: None) -> None:
     seed_sample()
     store_candles("NSE:SBIN", "1d", flat_candles([at(f"2024-01-{day} 00:00") for day in (18, 23)]))
     store_candles("NSE:RELIANCE", "1m", rising_minutes("2024-01-31 09:15", 375))
     store_candles("NSE:RELIANCE", "1d", flat_candles([at("2024-01-31 00:00")]))
+
+
+@pytest.fixture
+def client(browse: Browse, alice: User, data: None) -> Client:
     return browse(alice)
 
 

@@ -312,8 +312,8 @@ CHANGES = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def history(db: None) -> None:
+@pytest.fixture(autouse=True, scope="module")
+def history(kept: None) -> None:
     store_candles("NSE:NIFTY", "15m", wave_candles("2024-01-01", 45))
 
 
