@@ -149,8 +149,8 @@ def test_every_operation_is_described() -> None:
         assert operation["description"], name
         assert operation["tags"][0] in tags, name
         assert "security" in operation, name
-        places = filter(_is_place, operation.get("parameters", []))
-        assert set(re.findall(r"{(\w+)}", path)) == {place["name"] for place in places}, name
+        parameters = filter(_is_place, operation.get("parameters", []))
+        assert set(re.findall(r"{(\w+)}", path)) == {row["name"] for row in parameters}, name
         assert any(status.startswith("2") for status in operation["responses"]), name
         refusals = operation["responses"]["default"][schema.REFUSALS]
         assert {"400", "429", "500", "503"} <= set(refusals), name
