@@ -192,13 +192,19 @@ class IncomingAlertViewSet(OwnedViewSet):
         scope = limits.alert_scope(services.digest_of_secret(secret))
         self.usage = limits.count_request(scope) if scope else None
         limits.refuse_exceeded(self.usage)
-        services.receive_message(
-            secret=secret,
-            # Without a body REST framework calls no parser.
-            body=request.data if isinstance(request.data, bytes) else b"",
-            address=current_origin().address,
-            now=self.now,
-        )
+        address = current_origin().address
+        try:
+            services.receive_message(
+                secret=secret,
+                # Without a body REST framework calls no parser.
+                body=request.data if isinstance(request.data, bytes) else b"",
+                address=address,
+                now=self.now,
+            )
+        except NotFound:
+            # Alerts of all users come from the few addresses of their senders: only guesses count.
+            limits.refuse_exceeded(limits.count_page(request.path, address=address or "unknown"))
+            raise
         return Response(AcceptedAlertSerializer.render({"received": True}), status=202)
 
     def finalize_response(

@@ -21,7 +21,8 @@ from apps.ops.monitoring import metrics
 from tests.alerts.messages import SECRET, make_hook, send
 from tests.error_responses import assert_error
 
-LIMITED = {"alerts": "60/m", "pages": "300/m"}
+# Windows of an hour: one of a minute may end in the middle of a test.
+LIMITED = {"alerts": "60/h", "pages": "300/h"}
 
 
 @pytest.fixture
@@ -116,7 +117,7 @@ def test_addresses_that_take_nothing_get_one_answer_after_the_same_statements(
             response = send(secret=secret)
         error = assert_error(response, 404, "NOT_FOUND")
         statements = tuple(_without_values(query["sql"]) for query in captured)
-        assert "alerts_alerthook" in statements[-1]
+        assert any("alerts_alerthook" in statement for statement in statements)
         answers.add((error["message"], tuple(sorted(response.headers)), statements))
     assert len(answers) == 1
     assert not AlertMessage.objects.exists()
@@ -195,7 +196,7 @@ def test_a_body_has_at_most_64_kb(alice: User) -> None:
     assert_error(chunked, 411, "VALIDATION_ERROR", reason="length_required")
 
 
-def test_a_secret_takes_60_messages_a_minute(alice: User, limits: None) -> None:
+def test_a_secret_takes_60_messages_in_a_window(alice: User, limits: None) -> None:
     make_hook(alice)
     make_hook(alice, secret="ah_other")
     for number in range(60):
@@ -207,7 +208,7 @@ def test_a_secret_takes_60_messages_a_minute(alice: User, limits: None) -> None:
         assert response["X-RateLimit-Remaining"] == str(59 - number)
     response = send()
     assert_error(response, 429, "TOO_MANY_REQUESTS")
-    assert 1 <= int(response["Retry-After"]) <= 60
+    assert 1 <= int(response["Retry-After"]) <= 3600
     assert response["X-RateLimit-Remaining"] == "0"
     assert int(response["X-RateLimit-Reset"]) > timezone.now().timestamp() - 1
     assert send(secret="ah_other").status_code == 202
@@ -216,19 +217,21 @@ def test_a_secret_takes_60_messages_a_minute(alice: User, limits: None) -> None:
 
 @pytest.mark.django_db
 def test_an_unknown_secret_is_counted_too(settings: Settings) -> None:
-    settings.RATE_LIMITS = {**settings.RATE_LIMITS, "alerts": "2/m"}
+    settings.RATE_LIMITS = {**settings.RATE_LIMITS, "alerts": "2/h"}
     answers = [send() for _ in range(3)]
     assert [answer.status_code for answer in answers] == [404, 404, 429]
     assert [answer["X-RateLimit-Remaining"] for answer in answers] == ["1", "0", "0"]
 
 
-@pytest.mark.django_db
-def test_an_address_counts_as_for_other_pages(settings: Settings) -> None:
-    settings.RATE_LIMITS = {**settings.RATE_LIMITS, "pages": "2/m"}
+def test_only_guesses_count_for_their_address(alice: User, settings: Settings) -> None:
+    """All alerts of TradingView's users come from a few addresses."""
+    make_hook(alice)
+    settings.RATE_LIMITS = {**settings.RATE_LIMITS, "pages": "2/h"}
     caches["process"].clear()
     answers = [send(secret=f"ah_{number}") for number in range(3)]
     assert [answer.status_code for answer in answers] == [404, 404, 429]
     assert "Retry-After" in answers[2]
+    assert [send().status_code for _ in range(4)] == [202] * 4
     caches["process"].clear()
 
 
@@ -264,7 +267,7 @@ def test_the_secret_is_in_no_line_of_the_log(
     service_log: pytest.LogCaptureFixture,
 ) -> None:
     make_hook(alice)
-    settings.RATE_LIMITS = {**settings.RATE_LIMITS, "alerts": "5/m"}
+    settings.RATE_LIMITS = {**settings.RATE_LIMITS, "alerts": "5/h"}
 
     def fail(error: Exception) -> None:
         def raising(**_: object) -> None:
@@ -297,7 +300,7 @@ def test_the_secret_is_in_no_line_of_the_log(
 
 def test_the_secret_is_in_no_record_and_no_metric(alice: User, settings: Settings) -> None:
     make_hook(alice)
-    settings.RATE_LIMITS = {**settings.RATE_LIMITS, "alerts": "1/m"}
+    settings.RATE_LIMITS = {**settings.RATE_LIMITS, "alerts": "1/h"}
     assert [send().status_code, send().status_code] == [202, 429]
     assert SECRET not in str(list(AuditRecord.objects.values()))
     assert AuditRecord.objects.filter(action="limit_hit").count() == 1

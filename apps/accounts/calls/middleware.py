@@ -8,7 +8,12 @@ from django.http.response import HttpResponseBase
 from apps.accounts.calls.authentication import identify
 from apps.core import limits, requests
 from apps.core.api import resources
-from apps.core.api.resources import GetResponse, declared_length, is_under_api
+from apps.core.api.resources import (
+    GetResponse,
+    declared_length,
+    is_for_programs,
+    is_under_api,
+)
 from apps.core.errors import ServiceError
 from apps.core.limits import Usage
 
@@ -39,6 +44,8 @@ class LimitMiddleware:
         return response
 
     def _page(self, request: HttpRequest) -> HttpResponseBase:
+        if is_for_programs(request.path):
+            return self.get_response(request)  # the view of alerts counts them
         address = requests.current_origin().address or "unknown"
         usage = limits.count_page(request.path, address=address)
         return self.get_response(request) if usage is None else self._answer(request, usage)
