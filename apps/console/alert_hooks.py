@@ -53,8 +53,7 @@ def received_alerts_page(request: HttpRequest, user: User) -> HttpResponse:
     """
     readers = alert_readers(owner=user)
     page = wanted_page(request)
-    # In a replay the newest alert may have an old time.
-    alerts, total = fetch_page(page, services.received_alerts(owner=user).order_by("-pk"))
+    alerts, total = fetch_page(page, services.received_alerts(owner=user))
     rows = [ReceivedAlertSerializer.render(alert) for alert in alerts]
     for row, alert, outcomes in zip(rows, alerts, _outcomes(user, alerts, readers), strict=True):
         row |= {"hook": alert.message.hook.name, "outcomes": outcomes}
@@ -179,7 +178,7 @@ def _outcomes(
             algorithm = reader.algorithm
             if algorithm.pk not in known and reader.reads(alert.name, alert.symbol):
                 since = running.get(algorithm.pk)
-                waits = since is not None and since <= alert.message.received_at
+                waits = since is not None and since <= alert.came_at
                 text = "waits for the close of its candle" if waits else "was not trading"
                 address = f"/app/algorithms/{algorithm.pk}"
                 lines.append({"name": algorithm.name, "address": address, "text": text})

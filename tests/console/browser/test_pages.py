@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, Request
 
 from tests.accounts.authenticator import authenticator, code_of
 from tests.console.addresses import PAGES, PUBLIC_PAGES
-from tests.console.browser.trader import PASSWORD, Trader, complaints_of, sign_up
+from tests.console.browser.trader import PASSWORD, Trader, complaints_of, make_alert_hook, sign_up
 
 WIDTHS = {390: 844, 1366: 768}
 SCHEMES = ("light", "dark")
@@ -170,6 +170,11 @@ def make_key(page: Page) -> None:
     page.get_by_role("heading", name="Key Watcher").wait_for()
 
 
+def make_hook(page: Page) -> None:
+    make_alert_hook(page)
+    page.get_by_role("button", name="Copy the address").wait_for()
+
+
 def begin_second_factor(page: Page) -> None:
     page.goto("/app/settings/two-factor")
     _prove(page, "Set up")
@@ -222,6 +227,7 @@ STATES: Final[dict[str, Callable[[Page], None]]] = {
     "kill switch mistyped": mistype_the_stop,
     "wrong password beside a form": mistype_a_password,
     "key shown once": make_key,
+    "address of a hook, shown once": make_hook,
     "second factor begun": begin_second_factor,
     "recovery codes": turn_second_factor_on,
     "second factor on": change_second_factor,
