@@ -367,6 +367,7 @@ QUOTAS = {
     "keys": 20,
     "exports": 1,
     "alertHooks": 20,
+    "alertBytes": 50 * 1024 * 1024,
 }
 # The memory that a worker may use for one backtest; a larger one is refused at submission.
 BACKTEST_MEGABYTES = env_count("BACKTEST_MEGABYTES", default=1_200, least=1, most=1_000_000)

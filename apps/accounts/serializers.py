@@ -307,7 +307,8 @@ class ResourceUsageSerializer(AnswerSerializer):
 
     resource = ChoiceField(
         choices=[resource.value for resource in Resource],
-        help_text="The counted resource; `backtestBytes` counts the bytes of stored results.",
+        help_text="The counted resource; `backtestBytes` counts the bytes of stored results,"
+        " `alertBytes` those of alerts that came today.",
     )
     limit = IntegerField(help_text="How much of it the account may have.")
     used = IntegerField(help_text="How much of it the account has.")

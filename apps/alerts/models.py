@@ -165,10 +165,14 @@ class ReceivedAlert(models.Model):
 class AlertClock(models.Model):
     """The market's time up to which live runs have read the alerts of a user. Its row is the lock
     between receiving and reading; it comes with the first hook.
+
+    It also counts the bytes that came on the last day on which any came.
     """
 
     owner = models.OneToOneField("accounts.User", models.CASCADE, primary_key=True)
     read_until = models.DateTimeField(null=True, blank=True)
+    day = models.DateField(null=True, help_text="Asia/Kolkata")
+    bytes_of_day = models.PositiveBigIntegerField(default=0)
 
     def __str__(self) -> str:
         return f"alerts of user {self.owner_id} read until {self.read_until}"

@@ -2,22 +2,27 @@
 
 import hashlib
 import json
-from datetime import datetime
+from datetime import date, datetime
 from typing import Final
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import Case, F, When
 
 from apps.accounts.models import User
 from apps.alerts import series
 from apps.alerts.hooks import digest_of_secret, read_hook
 from apps.alerts.message_formats import IncomingAlert, read_message
-from apps.alerts.models import AlertFormat, AlertHook, AlertMessage, ReceivedAlert
+from apps.alerts.models import AlertClock, AlertFormat, AlertHook, AlertMessage, ReceivedAlert
+from apps.core import database, limits
 from apps.core.errors import InvalidInput, NotFound
+from apps.core.limits import Resource
 from apps.core.requests import is_in_networks, storable
+from apps.core.times import INDIA
 
 # Messages without an id are copies if their bodies are equal, and came within the same one.
 _SECONDS_OF_COPIES: Final = 60
+# About what the database takes for one.
+_BYTES_OF_ALERT: Final = 256
 _MASK: Final = "ah_…"
 EXAMPLE_NAME: Final = "Test"
 
@@ -26,7 +31,8 @@ def receive_message(*, secret: str, body: bytes, address: str | None, now: datet
     """Store a message with its alerts; of a copy of an earlier one, only that it came.
 
     A message that cannot be read is stored too, with its refusal. Raises NotFound for a secret that
-    may not be used from this address, InvalidInput for a message that cannot be read.
+    may not be used from this address, InvalidInput for a message that cannot be read,
+    QuotaExceeded for more than the bytes of a day.
     """
     hook = _find_hook(secret, address)
     # ChartInk writes the address that it calls into its messages.
@@ -84,6 +90,7 @@ def _store(message: AlertMessage, alerts: tuple[IncomingAlert, ...], *, now: dat
         original = AlertMessage.objects.filter(hook=message.hook, key=message.key)
         original.update(copies=F("copies") + 1, copied_at=now)
         return
+    _count_bytes(message, len(alerts), now=now)
     ReceivedAlert.objects.bulk_create(
         ReceivedAlert(
             message=message,
@@ -97,6 +104,28 @@ def _store(message: AlertMessage, alerts: tuple[IncomingAlert, ...], *, now: dat
         )
         for alert in alerts
     )
+
+
+@limits.counted_by(Resource.ALERT_BYTES)
+def _bytes_of_today(owner_id: str) -> int:
+    clocks = AlertClock.objects.filter(pk=owner_id, day=_day(database.now()))
+    return clocks.values_list("bytes_of_day", flat=True).first() or 0
+
+
+def _count_bytes(message: AlertMessage, alerts: int, *, now: datetime) -> None:
+    """Count the bytes of a message and of its alerts. The caller holds the owner's clock.
+
+    Raises QuotaExceeded.
+    """
+    owner_id, day = message.hook.owner_id, _day(now)
+    limits.check_room(owner_id, Resource.ALERT_BYTES)
+    size = len(message.body.encode()) + alerts * _BYTES_OF_ALERT
+    same_day = Case(When(day=day, then=F("bytes_of_day")), default=0)
+    AlertClock.objects.filter(pk=owner_id).update(bytes_of_day=same_day + size, day=day)
+
+
+def _day(now: datetime) -> date:
+    return now.astimezone(INDIA).date()
 
 
 def _sha256(text: str) -> str:

@@ -180,7 +180,7 @@ class IncomingAlertViewSet(OwnedViewSet):
         request=MESSAGE,
         responses={202: AcceptedAlertSerializer},
     )
-    @refuses(NotFound)
+    @refuses(NotFound, QuotaExceeded)
     def receive(self, request: Request, secret: str) -> Response:
         """Receive a message of another program, in the format of the hook.
 

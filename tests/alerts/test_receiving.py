@@ -4,11 +4,15 @@ import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.utils import timezone
+from pytest_django import Settings
 
 from apps.accounts.models import User
 from apps.alerts import services
-from apps.alerts.models import AlertHook, AlertMessage, ReceivedAlert
+from apps.alerts.models import AlertClock, AlertHook, AlertMessage, ReceivedAlert
 from apps.core.errors import InvalidInput, NotFound
+from apps.core.limits import QuotaExceeded
+from apps.core.times import INDIA
 from apps.market.models import Replay
 from tests.alerts.messages import SECRET, make_hook
 
@@ -140,3 +144,23 @@ def test_an_ended_hook_and_one_of_a_closed_account_get_nothing(
         with pytest.raises(NotFound):
             receive({"name": "buy"})
     assert not AlertMessage.objects.exists()
+
+
+def test_a_user_receives_no_more_than_the_bytes_of_a_day(
+    alice: User, hook: AlertHook, settings: Settings
+) -> None:
+    settings.QUOTAS = {**settings.QUOTAS, "alertBytes": 600}
+    make_hook(alice, secret="ah_another")
+    now = timezone.now()
+    before = (now - timedelta(days=1)).astimezone(INDIA).date()
+    AlertClock.objects.update(day=before, bytes_of_day=10**9)
+    receive({"name": "buy", "id": 10}, now=now)
+    receive({"name": "buy", "id": 11}, now=now, secret="ah_another")
+    receive({"name": "buy", "id": 11}, now=now, secret="ah_another")
+    receive({"name": "buy", "id": 12}, now=now)
+    with pytest.raises(QuotaExceeded):
+        receive({"name": "buy", "id": 13}, now=now)
+    with pytest.raises(QuotaExceeded):
+        receive({}, now=now)
+    assert ReceivedAlert.objects.count() == AlertMessage.objects.count() == 3
+    assert AlertMessage.objects.filter(copies=1).count() == 1

@@ -54,6 +54,8 @@ class Migration(migrations.Migration):
             fields=[
                 ('owner', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, serialize=False, to=settings.AUTH_USER_MODEL)),
                 ('read_until', models.DateTimeField(blank=True, null=True)),
+                ('day', models.DateField(help_text='Asia/Kolkata', null=True)),
+                ('bytes_of_day', models.PositiveBigIntegerField(default=0)),
             ],
         ),
         migrations.CreateModel(

@@ -26,11 +26,12 @@ from apps.webhooks import services as webhooks
 from apps.webhooks.events import notices_of
 
 _SETTINGS: Final = "/app/settings"
-_IN_BYTES: Final = (Resource.BACKTEST_BYTES,)
+_IN_BYTES: Final = (Resource.BACKTEST_BYTES, Resource.ALERT_BYTES)
 # Limits that are not simply called by the words of their wire names.
 _LIMIT_NAMES: Final[Mapping[str, str]] = {
     Resource.ACTIVE_ALGORITHMS: "Algorithms that trade",
     Resource.BACKTEST_BYTES: "Stored results",
+    Resource.ALERT_BYTES: "Alerts received today",
     Resource.KEYS: "API keys",
 }
 

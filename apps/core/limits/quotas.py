@@ -28,6 +28,7 @@ class Resource(StrEnum):
     KEYS = "keys"
     EXPORTS = "exports"
     ALERT_HOOKS = "alertHooks"
+    ALERT_BYTES = "alertBytes"
 
 
 class QuotaExceeded(ServiceError):
