@@ -41,7 +41,7 @@ def run(alice: User) -> Run:
     return run
 
 
-def test_the_profits_add_up(alice: User, run: Run) -> None:
+def test_the_profits_add_up_and_the_pages_show_them(browse: Browse, alice: User, run: Run) -> None:
     key = run.algorithm_id
     summary = services.live_summaries(owner=alice, algorithm_ids=[key], now=make.NOW)[key]
     total = services.total_profit(algorithm_id=key)
@@ -59,10 +59,6 @@ def test_the_profits_add_up(alice: User, run: Run) -> None:
     assert sum(profit for _, profit in days) == pytest.approx(float(total), abs=0.01)
     assert days[-1][1] == pytest.approx(float(summary.profit_today or 0), abs=0.01)
 
-
-def test_the_page_of_a_run_and_the_header_show_the_same_profits(
-    browse: Browse, alice: User, run: Run
-) -> None:
     client = browse(alice)
     page, home = client.get(f"/app/live/{run.algorithm_id}"), client.get("/app")
     shown, total = page.context["live_summary"], page.context["total_profit"]

@@ -136,24 +136,29 @@ MANY: list[dict[str, Any]] = [
 
 
 @pytest.mark.timeout(120)
-def test_runs_that_read_other_symbols_trade_as_in_their_backtests(alice: User) -> None:
+@pytest.mark.parametrize(
+    "configurations", [MANY[::2], pytest.param(MANY, marks=pytest.mark.slow)], ids=len
+)
+def test_runs_that_read_other_symbols_trade_as_in_their_backtests(
+    alice: User, configurations: list[dict[str, Any]]
+) -> None:
     """The rows are worked on three at a time, by two processes in turn, one of which begins anew
     each time.
     """
     store_week(1)
-    runs = [started(alice, configuration) for configuration in MANY]
+    runs = [started(alice, configuration) for configuration in configurations]
     kept, symbols = Runner(), [SHARE, BANK, VIX, OIL]
     starts = session_starts(2, LENGTH)[:30]
     for number, start in enumerate(starts[2::3]):
         runner = kept if number % 3 else Runner()
         step(runner, symbols, "15m", start + LENGTH + GRACE_PERIOD)
-    assert BarStream.objects.count() == len(MANY)
+    assert BarStream.objects.count() == len(runs)
     for run in runs:
         result = backtested(run, start=FIRST, end=starts[-1] + LENGTH)
         assert trades_of(run) == expected_of(result)
         assert trades_of(run), run.configuration["entryConditions"]
     assert checked() == []
-    assert DriftReport.objects.count() == 2 * len(MANY)
+    assert DriftReport.objects.count() == 2 * len(runs)
 
 
 def test_a_day_reads_the_day_that_ended_by_its_close(alice: User) -> None:
