@@ -190,7 +190,8 @@ def _effect_line(effect: AlertEffect) -> dict[str, Any]:
     unless the algorithm is deleted.
     """
     algorithm, candle = effect.run.algorithm, effect.bar_time.astimezone(INDIA)
-    query = urlencode({"symbol": effect.symbols[0], "at": f"{candle:%Y-%m-%dT%H:%M}"})
+    symbols = [signal.symbol for signal in effect.signals] or effect.symbols
+    query = urlencode({"symbol": symbols[0], "at": f"{candle:%Y-%m-%dT%H:%M}"})
     address = f"/app/live/{algorithm.pk}/explain?{query}"
     return {
         "name": f"{algorithm.name}, candle of {candle:%d %b %H:%M}",
