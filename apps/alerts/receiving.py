@@ -11,7 +11,7 @@ from django.db.models import Case, F, When
 from apps.accounts.models import User
 from apps.alerts import series
 from apps.alerts.hooks import digest_of_secret, read_hook
-from apps.alerts.message_formats import IncomingAlert, read_message
+from apps.alerts.message_formats import IncomingMessage, read_message
 from apps.alerts.models import AlertClock, AlertFormat, AlertHook, AlertMessage, ReceivedAlert
 from apps.core import database, limits
 from apps.core.errors import InvalidInput, NotFound
@@ -19,7 +19,8 @@ from apps.core.limits import Resource
 from apps.core.requests import is_in_networks, storable
 from apps.core.times import INDIA
 
-# Messages without an id are copies if their bodies are equal, and came within the same one.
+# Messages without an id are copies if their bodies are equal, and came within the same minute, the
+# shortest candle, of the market's time.
 _SECONDS_OF_COPIES: Final = 60
 # About what the database takes for one.
 _BYTES_OF_ALERT: Final = 256
@@ -56,17 +57,13 @@ def _receive(hook: AlertHook, body: bytes, *, now: datetime) -> None:
     """Store a message of a hook. Raises InvalidInput for one that cannot be read."""
     text = storable(body.decode("utf-8", "replace"))
     message = AlertMessage(hook=hook, body=text, received_at=now)
-    minute = int(now.timestamp()) // _SECONDS_OF_COPIES
-    message.key = _sha256(f"body {minute} {text}")
     try:
         read = read_message(hook.format, body)
     except InvalidInput as error:
         message.refusal = str(error)
-        _store(message, (), now=now)
+        _store(message, IncomingMessage(()), now=now)
         raise
-    if read.id:
-        message.key = _sha256(f"id {read.id}")
-    _store(message, read.alerts, now=now)
+    _store(message, read, now=now)
 
 
 def _find_hook(secret: str, address: str | None) -> AlertHook:
@@ -82,15 +79,17 @@ def _find_hook(secret: str, address: str | None) -> AlertHook:
 
 
 @transaction.atomic
-def _store(message: AlertMessage, alerts: tuple[IncomingAlert, ...], *, now: datetime) -> None:
+def _store(message: AlertMessage, read: IncomingMessage, *, now: datetime) -> None:
     owner_id = message.hook.owner_id
     received_at = series.time_of_receipt(owner_id, now=now)
+    minute = int(received_at.timestamp()) // _SECONDS_OF_COPIES
+    message.key = _sha256(f"id {read.id}" if read.id else f"body {minute} {message.body}")
     AlertMessage.objects.bulk_create([message], ignore_conflicts=True)
     if not AlertMessage.objects.filter(pk=message.pk).exists():
         original = AlertMessage.objects.filter(hook=message.hook, key=message.key)
         original.update(copies=F("copies") + 1, copied_at=now)
         return
-    _count_bytes(message, len(alerts), now=now)
+    _count_bytes(message, len(read.alerts), now=now)
     ReceivedAlert.objects.bulk_create(
         ReceivedAlert(
             message=message,
@@ -102,7 +101,7 @@ def _store(message: AlertMessage, alerts: tuple[IncomingAlert, ...], *, now: dat
             received_at=received_at,
             came_at=now,
         )
-        for alert in alerts
+        for alert in read.alerts
     )
 
 

@@ -80,6 +80,16 @@ def test_equal_bodies_are_copies_within_a_minute(hook: AlertHook) -> None:
     assert ReceivedAlert.objects.count() == 3
 
 
+def test_in_a_replay_the_minute_of_copies_is_the_markets(hook: AlertHook) -> None:
+    start = int(datetime(2026, 4, 8, 5, 0, tzinfo=UTC).timestamp())
+    replay = Replay.objects.create(start=start, moment=start, moved_at=NOW)
+    for step in (0, 0, 60, 60, 59):
+        replay.moment += step
+        replay.save()
+        receive({"name": "buy"})
+    assert ReceivedAlert.objects.count() == 3
+
+
 def test_another_hook_has_ids_of_its_own(alice: User, hook: AlertHook) -> None:
     make_hook(alice, secret="ah_another")
     receive({"name": "buy", "id": 7})
