@@ -84,6 +84,7 @@ WITH_FORMS = (
     "new address",
     "new key",
     "new webhook",
+    "new telegram",
     "webhook",
     "new secret",
     "second factor",
