@@ -149,7 +149,7 @@ def _check_filled(field: str, value: object) -> None:
 
 def _checked_name(field: str, name: str) -> str:
     if not name:
-        _refuse(field, "is missing: an alert needs a name")
+        _refuse(field, "is missing, and an alert needs a name")
     if len(name) > MAX_ALERT_NAME:
         _refuse(field, f"must have at most {MAX_ALERT_NAME} characters", name)
     if any(unicodedata.category(character) == "Cc" for character in name):

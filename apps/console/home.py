@@ -36,6 +36,7 @@ _ALERTS: Final = (
     EventType.PERFORMANCE_ALERT,
     EventType.DAILY_LOSS_LIMIT_REACHED,
     EventType.DAILY_PROFIT_LIMIT_REACHED,
+    EventType.ALERT_MISSING,
 )
 _EVENTS_LOOKED_AT: Final = 1000
 _DRIFT_SHOWN: Final = timedelta(days=7)

@@ -5,10 +5,12 @@ from datetime import datetime, timedelta
 from django.utils import timezone
 
 from apps.accounts.models import User
+from apps.alerts.missing import notice_missing_alerts
 from apps.algorithms.models import Algorithm
 from apps.core.times import INDIA
 from apps.trading import services as trading
 from apps.webhooks.event_types import EVENT_SCHEMAS, EventType
+from tests.alerts.hooks import hook_of
 from tests.backtests.price_series import wave_candles
 from tests.backtests.submissions import submit
 from tests.backtests.workers import run_queued
@@ -98,6 +100,15 @@ def test_the_settings_change_the_profile_and_end_sessions(browse: Browse, alice:
     assert other.get("/app").status_code == 302
     assert client.post("/app/settings/revoke-key/0").status_code == 404
     assert client.get("/app/settings/webhooks/0").status_code == 404
+
+
+def test_a_hook_without_its_alert_is_shown_on_the_first_page(browse: Browse, alice: User) -> None:
+    since = datetime(2026, 10, 30, tzinfo=INDIA)
+    hook = hook_of(alice, expected_by="15:00", now=since)
+    notice_missing_alerts(now=datetime(2026, 11, 2, 15, 1, tzinfo=INDIA))
+    page = browse(alice).get("/app").content.decode()
+    assert f'<a href="/app/alerts/{hook.pk}">Breakouts</a>' in page
+    assert "none came by 15:00 on 2026-11-02" in page
 
 
 def test_alerts_and_drift_are_shown_on_the_first_page(browse: Browse, alice: User) -> None:
