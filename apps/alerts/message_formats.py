@@ -4,6 +4,7 @@ A message is read as a whole, or refused with the field that is wrong. The time 
 wrote is kept as text, whatever it is.
 """
 
+import codecs
 import json
 import re
 import unicodedata
@@ -49,7 +50,7 @@ class IncomingMessage:
 
 def read_message(format: str, body: bytes) -> IncomingMessage:
     """Read a body as a hook of this format gets it. Raises InvalidInput."""
-    return _READERS[AlertFormat(format)](body)
+    return _READERS[AlertFormat(format)](body.removeprefix(codecs.BOM_UTF8))
 
 
 def _read_plain(body: bytes) -> IncomingMessage:
@@ -152,8 +153,8 @@ def _checked_name(field: str, name: str) -> str:
         _refuse(field, "is missing, and an alert needs a name")
     if len(name) > MAX_ALERT_NAME:
         _refuse(field, f"must have at most {MAX_ALERT_NAME} characters", name)
-    if any(unicodedata.category(character) == "Cc" for character in name):
-        _refuse(field, "must be one line without control characters")
+    if any(unicodedata.category(character) in ("Cc", "Cf") for character in name):
+        _refuse(field, "must be one line without control or invisible characters")
     return name
 
 
@@ -188,6 +189,8 @@ def _symbol_of_chart(document: Mapping[str, object]) -> str:
     """Return the symbol of `symbol` or `ticker`, with its exchange there or in `exchange`."""
     field = "symbol" if document.get("symbol") else "ticker"
     code, exchange = _text(document, field), _text(document, "exchange")
+    if not code and exchange:
+        _refuse(field, "is missing beside the exchange")
     if not code:
         return ""
     if ":" not in code and not exchange:
@@ -210,20 +213,20 @@ def _tradingview_symbol(field: str, text: str) -> str:
             " NSE:NIFTY24JAN21500CE",
             text,
         )
-    return _with_signs(field, _DELAYED.sub("", exchange), code)
+    return _with_signs(field, _DELAYED.sub("", exchange), code, "a symbol, such as NSE:RELIANCE")
 
 
 def _stock(field: str, code: str) -> str:
     """Return the symbol of a code of NSE."""
     if code.isdigit():
         _refuse(field, "has a number of BSE: only stocks of NSE can be read", code)
-    return _with_signs(field, "NSE", code)
+    return _with_signs(field, "NSE", code, "a code of NSE, such as RELIANCE")
 
 
-def _with_signs(field: str, exchange: str, code: str) -> str:
+def _with_signs(field: str, exchange: str, code: str, expected: str) -> str:
     """Return the symbol of a code that may have signs between its letters."""
     if not _CODE.fullmatch(code):
-        _refuse(field, "is not a symbol: write it as NSE:RELIANCE", code)
+        _refuse(field, f"is not {expected}", code)
     return _checked(field, f"{exchange}:{letters(code)}")
 
 

@@ -83,7 +83,9 @@ def _store(message: AlertMessage, read: IncomingMessage, *, now: datetime) -> No
     owner_id = message.hook.owner_id
     received_at = series.time_of_receipt(owner_id, now=now)
     minute = int(received_at.timestamp()) // _SECONDS_OF_COPIES
-    message.key = _sha256(f"id {read.id}" if read.id else f"body {minute} {message.body}")
+    # A refused body may be readable when it comes again: its hook can get another format.
+    kind = "refused" if message.refusal else "body"
+    message.key = _sha256(f"id {read.id}" if read.id else f"{kind} {minute} {message.body}")
     AlertMessage.objects.bulk_create([message], ignore_conflicts=True)
     if not AlertMessage.objects.filter(pk=message.pk).exists():
         original = AlertMessage.objects.filter(hook=message.hook, key=message.key)

@@ -68,6 +68,7 @@ def test_empty_and_null_fields_count_as_missing() -> None:
         ({"name": 5}, "name", "must be a string"),
         ({"name": "x" * (MAX_ALERT_NAME + 1)}, "name", "at most"),
         ({"name": "two\nlines"}, "name", "one line"),
+        ({"name": "break\u200bout"}, "name", "invisible characters"),
         ({"name": "buy", "symbol": "INFY"}, "symbol", "the colon is missing"),
         ({"name": "buy", "symbol": "nse:INFY"}, "symbol", "in capitals"),
         ({"name": "buy", "symbol": "NSE:M&M"}, "symbol", "only the capitals"),
@@ -97,6 +98,11 @@ def test_a_body_that_is_not_utf_8_is_refused() -> None:
     for format in ("json", "tradingview", "chartink"):
         with pytest.raises(InvalidInput, match="not UTF-8"):
             read_message(format, b"\xff\xfe")
+
+
+def test_a_byte_order_mark_is_no_part_of_a_message() -> None:
+    for format, body in (("json", '{"name": "buy"}'), ("tradingview", "buy")):
+        assert read_one(format, f"\ufeff{body}").name == "buy"
 
 
 @pytest.mark.parametrize("number", [7, 7.5, "7", 1234567890123456789])
@@ -157,7 +163,6 @@ def test_a_text_of_tradingview_is_a_name_and_perhaps_a_symbol(
         ({"symbol": "MCX_DLY:GOLD"}, "MCX:GOLD"),
         ({"symbol": "SBIN", "exchange": "BSE"}, "BSE:SBIN"),
         ({"ticker": "NIFTY25NOVFUT", "exchange": "NSE"}, "NSE:NIFTY25NOVFUT"),
-        ({"exchange": "NSE"}, ""),
         ({}, ""),
     ],
 )
@@ -192,6 +197,8 @@ def test_tradingview_writes_nan_for_a_price_that_it_has_not() -> None:
         ({"name": "buy", "ticker": "___", "exchange": "NSE"}, "ticker", "Nothing follows"),
         ({"name": "buy", "ticker": "SBIN"}, "exchange", "missing beside the ticker"),
         ({"name": "buy", "symbol": "SBIN"}, "exchange", "missing beside the symbol"),
+        ({"name": "buy", "exchange": "NSE"}, "ticker", "missing beside the exchange"),
+        ({"name": "buy", "ticker": "", "exchange": "NSE"}, "ticker", "missing beside the exchange"),
         ({"name": "buy", "id": "{{strategy.order.id}}"}, "id", "a placeholder"),
         ({"name": "buy", "price": "{{plot_0}}"}, "price", "a placeholder"),
     ],
@@ -250,10 +257,10 @@ def test_prices_may_be_missing() -> None:
         ({"stocks": ""}, "stocks", "names no stock"),
         ({"stocks": None}, "stocks", "names no stock"),
         ({"stocks": ["INFY"]}, "stocks", "must be a string"),
-        ({"stocks": "INFY,,TCS"}, "stocks", "is not a symbol"),
+        ({"stocks": "INFY,,TCS"}, "stocks", "is not a code of NSE"),
         ({"stocks": "INFY,TCS"}, "trigger_prices", "has 3 prices for 2 stocks"),
         ({"stocks": "INFY,TCS,500325"}, "stocks", "a number of BSE"),
-        ({"stocks": "INFY,TCS,tcs"}, "stocks", "is not a symbol"),
+        ({"stocks": "INFY,TCS,tcs"}, "stocks", "is not a code of NSE"),
         ({"trigger_prices": "1,2,x"}, "trigger_prices", "must be a price"),
         ({"stocks": "A," * MAX_STOCKS + "A"}, "stocks", "more than 1000"),
     ],

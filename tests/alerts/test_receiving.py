@@ -111,6 +111,14 @@ def test_an_unreadable_message_is_kept_and_takes_no_id(hook: AlertHook) -> None:
     assert ReceivedAlert.objects.get().symbol == "NSE:INFY"
 
 
+def test_a_refused_message_may_come_again_when_its_hook_has_another_format(hook: AlertHook) -> None:
+    with pytest.raises(InvalidInput):
+        receive("buy NSE:INFY")
+    AlertHook.objects.update(format="tradingview")
+    receive("buy NSE:INFY")
+    assert ReceivedAlert.objects.get().symbol == "NSE:INFY"
+
+
 def test_text_that_the_database_cannot_hold_is_kept_without_it(hook: AlertHook) -> None:
     with pytest.raises(InvalidInput):
         services.receive_message(secret=SECRET, body=b"a\x00b\xff", address=None, now=NOW)
@@ -133,6 +141,15 @@ def test_in_a_replay_an_alert_comes_just_after_its_moment(hook: AlertHook) -> No
     receive({"name": "buy"})
     assert ReceivedAlert.objects.get().received_at == moment + timedelta(microseconds=1)
     assert AlertMessage.objects.get().received_at == NOW
+
+
+def test_what_a_replay_of_later_days_has_read_delays_no_alert(hook: AlertHook) -> None:
+    later = int((NOW + timedelta(days=9)).timestamp())
+    Replay.objects.create(start=later, moment=later, moved_at=NOW)
+    services.close_reading(owner_ids=[hook.owner_id], until=later)
+    Replay.objects.all().delete()
+    receive({"name": "buy"})
+    assert ReceivedAlert.objects.get().received_at == NOW
 
 
 def test_an_alert_comes_later_than_what_a_run_has_read(hook: AlertHook) -> None:
