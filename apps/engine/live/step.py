@@ -88,6 +88,11 @@ class LiveStrategy:
         return cls(strategy, plan_of(strategy))
 
     @property
+    def lookback(self) -> int:
+        """The number of bars before a row that its conditions may read."""
+        return required_inputs(self.strategy).lookback
+
+    @property
     def signal_settings(self) -> list[object]:
         """The settings that influence signals besides the conditions.
 

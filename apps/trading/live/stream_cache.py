@@ -172,19 +172,20 @@ class BarStreamCache:
             close_reading(owner_ids=owners, until=row.closes)
 
     def _alerts_of(self, context: RunContext, row: BarSnapshot) -> Sequence[TimesByName]:
-        """Return the alerts since the first bar of the window that a run's conditions read, by
-        slot.
+        """Return the alerts that a run's conditions may read at the row, by slot: those since the
+        start of the bar before the first that counts.
         """
         assert self.window is not None
         strategy, symbols = context.strategy, self.stream.symbols
         if not strategy.alert_names:
             return [{}] * len(symbols)
-        with_bar = filter(row.has, range(len(symbols)))
+        read, with_bar = context.live.lookback + 2, filter(row.has, range(len(symbols)))
+        starts = [int(self.window.bars(slot).time[-read:][0]) for slot in with_bar]
         times = alert_times(
             owner_id=context.owner_id,
             names=strategy.alert_names,
             symbols=symbols,
-            since=min((int(self.window.bars(s).time[0]) for s in with_bar), default=row.time),
+            since=min(starts, default=row.time),
             until=row.closes,
         )
         return [times[symbol] for symbol in symbols]

@@ -11,6 +11,7 @@ from apps.accounts.models import User
 from apps.alerts import services as alerts
 from apps.alerts.models import AlertHook, ReceivedAlert
 from apps.core.times import moment
+from apps.engine.candles import TIMEFRAMES
 from apps.market.candles.reading import GRACE_PERIOD
 from apps.market.feeds import clock
 from apps.trading import services
@@ -28,7 +29,7 @@ from tests.trading.live.market_day import (
     step,
     store_bars,
 )
-from tests.trading.live.test_read_symbols import SHARE, VIX, Monday, checked, steps, store_week
+from tests.trading.live.test_read_symbols import OIL, SHARE, VIX, Monday, checked, steps, store_week
 from tests.trading.live.test_runner import expected_of, trades_of
 
 pytestmark = pytest.mark.django_db
@@ -119,6 +120,46 @@ def test_a_replay_over_stored_alerts_trades_as_the_run_on_paper(alice: User) -> 
     clock.end_replay()
     again = started(alice, run.configuration)
     assert go_through(again, sending=False) == on_paper
+
+
+_MIDNIGHT = FIRST - 33_300
+_LATE = [FIRST + DAY * day + 22_500 + LENGTH * bar for day in range(4) for bar in range(4)]
+LONG_DAYS: list[tuple[str, list[int], list[str]]] = [
+    ("1d", [_MIDNIGHT + DAY * day for day in range(-60, 25) if day % 7 < 5], [SHARE, OIL]),
+    ("1w", [_MIDNIGHT + 7 * DAY * week for week in range(-20, 8)], [SHARE, BANK]),
+    ("15m", sorted([*session_starts(4, LENGTH), *_LATE]), [SHARE, BANK]),
+]
+"""Days of symbols whose sessions end at different times, weeks, and bars after the session."""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("within", [1, 2])
+@pytest.mark.parametrize(("timeframe", "starts", "symbols"), LONG_DAYS)
+def test_any_candles_have_the_alerts_of_their_backtest(
+    alice: User, *, timeframe: str, starts: list[int], symbols: list[str], within: int
+) -> None:
+    configuration = steps({**BREAKOUT, "within": within}, symbols=symbols, timeframe=timeframe)
+    configuration["exitConditions"]["maxHoldingCandles"] = 1
+    configuration["executionSettings"]["includeOutOfSession"] = timeframe == "15m"
+    store_bars(
+        {symbol: random_candles(n, starts, missing=0.1) for n, symbol in enumerate(symbols)},
+        timeframe,
+    )
+    run, runner, rng = started(alice, configuration), Runner(), random.Random(within)
+    length, now = TIMEFRAMES[timeframe], FIRST
+    for end in (start + length for start in starts if start >= _MIDNIGHT):
+        moments = range(now + 1, max(end, now + 10))
+        for at in sorted(rng.sample(moments, rng.choice([0, 0, 1, 2]))):
+            step(runner, symbols, timeframe, at)
+            receive(alice, symbol=rng.choice([None, *symbols]))
+        now = max(now + 10, end + rng.choice([0, GRACE_PERIOD]))
+        step(runner, symbols, timeframe, now)
+    step(runner, symbols, timeframe, now + DAY)
+    result = backtested(run, start=_MIDNIGHT, end=starts[-1] + length)
+    assert len(trades_of(run)) > 3
+    assert trades_of(run) == expected_of(result)
+    assert checked(now + 9 * DAY) == []
 
 
 class Listening(Monday):
