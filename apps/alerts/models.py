@@ -143,7 +143,8 @@ class ReceivedAlert(models.Model):
     """
 
     id = IdField()
-    message = models.ForeignKey(AlertMessage, models.CASCADE, related_name="alerts")
+    # Alerts go with their owner. By way of their messages Django would name each one in a statement.
+    message = models.ForeignKey(AlertMessage, models.DO_NOTHING, related_name="alerts")
     owner = models.ForeignKey("accounts.User", models.CASCADE, related_name="+")
     name = models.CharField(max_length=MAX_ALERT_NAME)
     symbol = models.CharField(max_length=Symbol.MAX_LENGTH, blank=True)

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 import pytest
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 
 from apps.accounts.models import User
 from apps.alerts import series, services
@@ -74,6 +74,28 @@ def test_an_alert_is_never_rewritten(receive: Receive) -> None:
     with pytest.raises(IntegrityError, match="never rewritten"), transaction.atomic():
         ReceivedAlert.objects.filter(pk=alert.pk).update(price=1)
     alert.delete()
+
+
+@pytest.mark.slow
+def test_any_number_of_alerts_goes_with_its_owner(alice: User) -> None:
+    """PostgreSQL takes 65,535 parameters in a statement."""
+    hook = hook_of(alice)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO alerts_alertmessage (id, hook_id, key, body, received_at, refusal, copies)"
+            " SELECT lpad(n::text, 24, '0'), %s, n, '', now(), '', 0"
+            " FROM generate_series(1, 66000) AS n",
+            [hook.pk],
+        )
+        cursor.execute(
+            "INSERT INTO alerts_receivedalert"
+            " (id, message_id, owner_id, name, symbol, received_at, came_at, sent_at)"
+            " SELECT id, id, %s, 'buy', '', now(), now(), '' FROM alerts_alertmessage",
+            [alice.pk],
+        )
+    alice.delete()
+    connection.check_constraints()
+    assert not ReceivedAlert.objects.exists()
 
 
 def test_the_longest_name_of_an_alert_is_that_of_a_condition() -> None:

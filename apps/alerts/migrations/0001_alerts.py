@@ -105,7 +105,7 @@ class Migration(migrations.Migration):
                 ('came_at', models.DateTimeField()),
                 ('price', models.FloatField(blank=True, help_text='Rupees, as the sender wrote them', null=True)),
                 ('sent_at', models.CharField(blank=True, max_length=100)),
-                ('message', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='alerts', to='alerts.alertmessage')),
+                ('message', models.ForeignKey(on_delete=django.db.models.deletion.DO_NOTHING, related_name='alerts', to='alerts.alertmessage')),
                 ('owner', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
             ],
         ),
