@@ -71,13 +71,6 @@ def series() -> Mapping[str, Candles]:
     return made
 
 
-@pytest.fixture
-def run(alice: User, series: Mapping[str, Candles]) -> Run:
-    made = started(alice, crossing_steps(SYMBOLS, "30m"))
-    step(Runner(), SYMBOLS, "30m", AFTER)
-    return made
-
-
 def check(market_now: int = AFTER) -> dict[str, list[tuple[object, ...]]]:
     """Return the differences keyed by day: kind, symbol, and subject."""
     checking.check_ended(now=make.NOW, market_now=market_now, stopping=lambda: False)
@@ -91,8 +84,10 @@ def check(market_now: int = AFTER) -> dict[str, list[tuple[object, ...]]]:
 
 
 def test_clean_data_has_no_drift_and_each_kind_is_reported(
-    api: Api, alice: User, run: Run, series: Mapping[str, Candles]
+    api: Api, alice: User, series: Mapping[str, Candles]
 ) -> None:
+    run = started(alice, crossing_steps(SYMBOLS, "30m"))
+    step(Runner(), SYMBOLS, "30m", AFTER)
     client, path = api(alice), f"/api/trading/algorithms/{run.algorithm_id}/drift"
     assert client.get(path).json() | ROWS_ASIDE == CLEAN | {"status": "waiting"}
     assert check() == {f"2026-06-0{day}": [] for day in (1, 2, 3)}
@@ -111,18 +106,22 @@ def test_clean_data_has_no_drift_and_each_kind_is_reported(
     assert ("data", SYMBOLS[0], "candle") in check()["2026-06-03"]
 
 
-def test_a_session_is_compared_on_request(api: Api, alice: User, run: Run) -> None:
+def test_a_session_is_compared_on_request(
+    api: Api, alice: User, series: Mapping[str, Candles]
+) -> None:
     """Repeated requests make one job; a worker does it, because only workers have the compiler."""
+    run = started(alice, crossing_steps(SYMBOLS, "30m"))
+    step(Runner(), SYMBOLS, "30m", FIRST + DAY)
     client, path = api(alice), f"/api/trading/algorithms/{run.algorithm_id}/drift"
     for _ in range(3):
-        shown = client.get(path, {"date": "2026-06-02"}).json()
+        shown = client.get(path, {"date": "2026-06-01"}).json()
         assert (shown["status"], shown["rows"]) == ("waiting", 0)
     (job,) = ProcrastinateJob.objects.filter(task_name=CHECK_JOB)
-    assert (job.queue_name, job.args["day"]) == ("backtests", "2026-06-02")
+    assert (job.queue_name, job.args["day"]) == ("backtests", "2026-06-01")
     check_drift_of_day(**job.args)
     report = DriftReport.objects.get()
-    assert (str(report.day), report.total, report.through) == ("2026-06-02", 0, None)
-    assert client.get(path, {"date": "2026-06-02"}).json()["status"] == "checked"
+    assert (str(report.day), report.total, report.through) == ("2026-06-01", 0, None)
+    assert client.get(path, {"date": "2026-06-01"}).json()["status"] == "checked"
 
 
 def test_a_session_under_way_is_compared_up_to_now(
@@ -377,23 +376,22 @@ def come_late(bars: Candles) -> None:
     market.append(symbol=SYMBOLS[0], timeframe="30m", candles=moved, now=make.NOW)
 
 
-@pytest.mark.parametrize(("means", "reason"), [("pause", "paused"), ("close", "stopped")])
 def test_differences_after_an_intervention_are_marked(
-    alice: User, series: Mapping[str, Candles], means: str, reason: str
+    alice: User, series: Mapping[str, Candles]
 ) -> None:
-    run, runner = started(alice, crossing_steps(SYMBOLS, "30m")), Runner()
-    first = until_it_holds_something(run, runner)
-    if means == "pause":
-        services.pause(owner=alice, algorithm_id=run.algorithm_id, now=make.NOW)
-    else:
-        run.positions.open().update(close_requested_at=moment(first))
+    """One run is paused, and the positions of another are closed."""
+    runner = Runner()
+    paused, closed = (started(alice, crossing_steps(SYMBOLS, "30m")) for _ in range(2))
+    first = until_it_holds_something(paused, runner)
+    services.pause(owner=alice, algorithm_id=paused.algorithm_id, now=make.NOW)
+    assert closed.positions.open().update(close_requested_at=moment(first)) > 0
     step(runner, SYMBOLS, "30m", first + DAY)
     checking.check_ended(now=make.NOW, market_now=first + DAY, stopping=lambda: False)
-    report = DriftReport.objects.get(day=day_in_india(first))
-    assert {(difference["kind"], difference["reason"]) for difference in report.differences} == {
-        ("risk", reason)
-    }
-    assert any(difference["what"] in ("buy", "sell") for difference in report.differences)
+    for run, reason in ((paused, "paused"), (closed, "stopped")):
+        report = DriftReport.objects.get(run=run, day=day_in_india(first))
+        marked = {(difference["kind"], difference["reason"]) for difference in report.differences}
+        assert marked == {("risk", reason)}
+        assert any(difference["what"] in ("buy", "sell") for difference in report.differences)
 
 
 def until_it_holds_something(run: Run, runner: Runner) -> int:

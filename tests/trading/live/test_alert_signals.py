@@ -73,38 +73,52 @@ def send_at_random(rng: random.Random, owner: User) -> None:
 
 
 @pytest.mark.timeout(120)
-def test_runs_trade_on_alerts_as_their_backtests_do(alice: User, bob: User) -> None:
-    """Alerts come between the rows, while two processes work on the rows in turn. Two users share
-    the streams, and each has alerts of their own.
+@pytest.mark.parametrize(
+    ("configurations", "rows"),
+    [(MANY[:2], 3), pytest.param(MANY, 1, marks=pytest.mark.slow)],
+    ids=["quick", "all"],
+)
+def test_runs_trade_on_alerts_as_their_backtests_do(
+    alice: User, bob: User, configurations: list[dict[str, Any]], rows: int
+) -> None:
+    """Alerts come between the rows, while two processes work in turn on some rows each. Two users
+    share the streams, and each has alerts of their own.
     """
     store_week(3)
-    runs = [started(owner, configuration) for owner in (alice, bob) for configuration in MANY]
+    runs = [
+        started(owner, configuration) for owner in (alice, bob) for configuration in configurations
+    ]
     kept, rng, symbols = Runner(), random.Random(3), [SHARE, BANK, VIX]
     starts = session_starts(2, LENGTH)[:29]
     for number, start in enumerate(starts):
         for owner in (alice, bob):
             send_at_random(rng, owner)
-        step(kept if number % 3 else Runner(), symbols, "15m", start + LENGTH + rng.choice([0, 30]))
+        end = start + LENGTH + rng.choice([0, 30])
+        if number % rows:
+            clock.move(end, symbols=symbols, timeframe="15m", now=make.NOW)
+        else:
+            step(kept if number // rows % 3 else Runner(), symbols, "15m", end)
     step(kept, symbols, "15m", starts[-1] + LENGTH + GRACE_PERIOD)
-    assert BarStream.objects.count() == 3
+    assert BarStream.objects.count() == len(configurations)
     of_runs = []
     for run in runs:
         result = backtested(run, start=FIRST, end=starts[-1] + LENGTH)
         assert trades_of(run) == expected_of(result)
         of_runs.append(trades_of(run))
         assert of_runs[-1], run.configuration["entryConditions"]
-    assert of_runs[:3] != of_runs[3:]
+    assert of_runs[: len(configurations)] != of_runs[len(configurations) :]
     assert checked() == []
 
 
 def test_a_replay_over_stored_alerts_trades_as_the_run_on_paper(alice: User) -> None:
+    """The replay reads four rows at a time."""
     store_week(5)
     rng, starts = random.Random(5), session_starts(2, LENGTH)[:29]
     run = started(alice, steps({**BREAKOUT, "within": 2}, symbols=[SHARE, BANK]))
 
     def go_through(run: Run, *, sending: bool) -> list[tuple[object, ...]]:
         runner = Runner()
-        for start in starts:
+        for start in starts if sending else starts[::4]:
             if sending:
                 send_at_random(rng, alice)
             step(runner, [SHARE, BANK], "15m", start + LENGTH + GRACE_PERIOD)

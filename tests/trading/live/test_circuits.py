@@ -1,6 +1,7 @@
 """A run meets locked prices as its backtest does (engine rule 22)."""
 
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -47,24 +48,12 @@ def locked_days(sign: int) -> Candles:
     return replace(bars, **locked)
 
 
-@pytest.mark.parametrize(
-    ("product", "side", "sign"),
-    [
-        ("intraday", "long", 1),
-        ("delivery", "short", 1),
-        pytest.param("intraday", "short", 1, marks=pytest.mark.slow),
-        pytest.param("delivery", "long", 1, marks=pytest.mark.slow),
-        pytest.param("intraday", "long", -1, marks=pytest.mark.slow),
-        pytest.param("intraday", "short", -1, marks=pytest.mark.slow),
-        pytest.param("delivery", "long", -1, marks=pytest.mark.slow),
-        pytest.param("delivery", "short", -1, marks=pytest.mark.slow),
-    ],
-)
-def test_paper_and_backtest_wait_with_exits_and_refuse_entries_at_circuits(
-    alice: User, product: str, side: str, sign: int
-) -> None:
+PRODUCTS, SIDES = ("intraday", "delivery"), ("long", "short")
+
+
+def always_on(product_type: str, side: str) -> dict[str, Any]:
     always = {"type": "indicator_value", "indicator": {"type": "PRICE"}, "operator": "above"}
-    given = crossing_steps(
+    return crossing_steps(
         [SYMBOL],
         "30m",
         entryConditions={"positionType": side, "conditions": [{**always, "value": 1}]},
@@ -76,11 +65,25 @@ def test_paper_and_backtest_wait_with_exits_and_refuse_entries_at_circuits(
             "mode": "paper",
             "exchange": "NSE",
             "orderType": "market",
-            "productType": product,
+            "productType": product_type,
         },
     )
-    run, series = started(alice, given), {SYMBOL: locked_days(sign)}
-    store_bars(series, "30m")
+
+
+@pytest.mark.parametrize(
+    ("sign", "traded"),
+    [
+        (1, [("intraday", "long"), ("delivery", "short")]),
+        pytest.param(1, list(product(PRODUCTS, SIDES)), marks=pytest.mark.slow),
+        pytest.param(-1, list(product(PRODUCTS, SIDES)), marks=pytest.mark.slow),
+    ],
+    ids=["quick", "rises", "falls"],
+)
+def test_paper_and_backtest_wait_with_exits_and_refuse_entries_at_circuits(
+    alice: User, sign: int, traded: list[tuple[str, str]]
+) -> None:
+    runs = [started(alice, always_on(*kind)) for kind in traded]
+    store_bars({SYMBOL: locked_days(sign)}, "30m")
     official = np.array([OFFICIAL])
     store_bars(
         {
@@ -95,19 +98,20 @@ def test_paper_and_backtest_wait_with_exits_and_refuse_entries_at_circuits(
         },
         "1d",
     )
-    catch_up(series, "30m", LENGTH, Runner())
+    catch_up({SYMBOL: locked_days(sign)}, "30m", LENGTH, Runner())
 
-    result = backtested(run, start=FIRST, end=FIRST + 7 * DAY)
-    assert trades_of(run) == expected_of(result)
-    performance: Any = result.performance
-    state = load(bytes(RunState.objects.get(run=run).data), instrument_ids([SYMBOL]))
-    exits, waited = performance["waitingExits"].values()
-    assert state.account["waited"].tolist() == [[exits, waited]]
-    refused = performance["rejectedSignals"]["circuit"]
-    assert Order.objects.filter(reason="circuit").count() == refused
-    if (side == "long") == (sign > 0):  # it leaves, and comes in again no more
-        assert (exits, refused > 5) == (0, True)
-    else:
-        assert (exits, waited > 8, refused) == (1, True, 0)
-        notes: Any = result.receipt["notes"]
-        assert "waiting_exits" in {note["code"] for note in notes}
+    for run, (_, side) in zip(runs, traded, strict=True):
+        result = backtested(run, start=FIRST, end=FIRST + 7 * DAY)
+        assert trades_of(run) == expected_of(result)
+        performance: Any = result.performance
+        state = load(bytes(RunState.objects.get(run=run).data), instrument_ids([SYMBOL]))
+        exits, waited = performance["waitingExits"].values()
+        assert state.account["waited"].tolist() == [[exits, waited]]
+        refused = performance["rejectedSignals"]["circuit"]
+        assert Order.objects.filter(run=run, reason="circuit").count() == refused
+        if (side == "long") == (sign > 0):  # it leaves, and comes in again no more
+            assert (exits, refused > 5) == (0, True)
+        else:
+            assert (exits, waited > 8, refused) == (1, True, 0)
+            notes: Any = result.receipt["notes"]
+            assert "waiting_exits" in {note["code"] for note in notes}

@@ -8,7 +8,7 @@ from apps.engine.candles import Candles
 from apps.engine.kernel.codes import BY_END_OF_DATA
 from apps.trading.activity.drift import checking
 from apps.trading.live.runner import Runner
-from apps.trading.models import BarRow, BarStream, DriftReport, Trade
+from apps.trading.models import BarRow, BarStream, DriftReport, RunState, Trade
 from tests import make
 from tests.trading.live.market_day import (
     DAY,
@@ -39,10 +39,9 @@ def bars() -> Candles:
     return random_candles(7, sorted([*regular, *outside]), wild=0.01)
 
 
-@pytest.mark.parametrize("included", [False, True])
-def test_a_run_trades_as_its_backtest_and_without_drift(alice: User, included: bool) -> None:
-    series = {SHARE: bars()}
-    store_bars(series, "15m")
+def test_runs_trade_as_their_backtests_and_without_drift(alice: User) -> None:
+    """A run with bars out of session and one without them have their own streams."""
+    store_bars({SHARE: bars()}, "15m")
     hourly = {"type": "EMA", "period": 4, "timeframe": "1h"}
     condition = {
         "type": "indicator_indicator",
@@ -54,38 +53,32 @@ def test_a_run_trades_as_its_backtest_and_without_drift(alice: User, included: b
     given = crossing_steps([SHARE], "15m", entryConditions=entries)
     # Carried overnight, so that bars out of session would matter.
     given["executionSettings"] |= {"productType": "carryforward"}
-    if included:
-        given["executionSettings"]["includeOutOfSession"] = True
-    run, runner = started(alice, given), Runner()
+    runs = {False: started(alice, given)}
+    given["executionSettings"]["includeOutOfSession"] = True
+    runs[True] = started(alice, given)
+    runner = Runner()
     for time in (PRE_OPEN, PRE_OPEN + LENGTH, AFTERNOON, END):
         step(runner, [SHARE], "15m", time)
 
-    stream = BarStream.objects.get()
-    assert stream.include_out_of_session is included
-    outside = BarRow.objects.filter(time__in=[PRE_OPEN, AFTERNOON])
-    assert outside.count() == (2 if included else 0)
+    assert BarStream.objects.count() == len(runs)
+    for included, run in runs.items():
+        stream = RunState.objects.get(run=run).stream
+        assert stream is not None
+        assert stream.include_out_of_session is included
+        outside = BarRow.objects.filter(stream=stream, time__in=[PRE_OPEN, AFTERNOON])
+        assert outside.count() == (2 if included else 0)
 
-    expected = backtested(run, start=FIRST, end=END).trades
-    expected = expected[expected["reason"] != BY_END_OF_DATA]
-    traded = Trade.objects.filter(run=run).order_by("exit_time")
-    assert len(expected) > 2
-    assert np.array_equal(
-        [trade.entry_time.timestamp() for trade in traded], expected["entry_time"]
-    )
-    assert [float(trade.exit_price) for trade in traded] == pytest.approx(
-        expected["exit_price"].tolist(), abs=1e-4
-    )
+        expected = backtested(run, start=FIRST, end=END).trades
+        expected = expected[expected["reason"] != BY_END_OF_DATA]
+        traded = Trade.objects.filter(run=run).order_by("exit_time")
+        assert len(expected) > 2
+        assert np.array_equal(
+            [trade.entry_time.timestamp() for trade in traded], expected["entry_time"]
+        )
+        assert [float(trade.exit_price) for trade in traded] == pytest.approx(
+            expected["exit_price"].tolist(), abs=1e-4
+        )
 
     checking.check_ended(now=make.NOW, market_now=END, stopping=lambda: False)
-    assert DriftReport.objects.count() == SESSIONS
+    assert DriftReport.objects.count() == SESSIONS * len(runs)
     assert set(DriftReport.objects.values_list("total", flat=True)) == {0}
-
-
-def test_runs_with_and_without_bars_out_of_session_have_their_own_streams(alice: User) -> None:
-    store_bars({SHARE: bars()}, "15m")
-    given = crossing_steps([SHARE], "15m")
-    started(alice, given)
-    given["executionSettings"]["includeOutOfSession"] = True
-    started(alice, given)
-    step(Runner(), [SHARE], "15m", FIRST + LENGTH + 20)
-    assert BarStream.objects.count() == 2

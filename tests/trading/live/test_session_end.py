@@ -28,48 +28,47 @@ HOURS = (("10:00", "10:15"), ("14:30", "14:45"), ("15:15", "15:30"))
 WINDOWS = [{"type": "time_window", "from": first, "to": end} for first, end in HOURS]
 
 
-@pytest.mark.parametrize("order_type", ["market", "limit"])
-def test_an_intraday_entry_never_waits_for_a_later_session(alice: User, order_type: str) -> None:
-    """The entries are at each last candle, and at a candle without a later one in its session."""
+def entering_late(order_type: str) -> dict[str, Any]:
+    """Return steps that enter at each last candle, and at one without a later one in its
+    session.
+    """
+    return crossing_steps(
+        SYMBOLS,
+        "15m",
+        entryConditions={"positionType": "long", "logicalOperator": "OR", "conditions": WINDOWS},
+        exitConditions={
+            "maxHoldingCandles": 2,
+            "stopLoss": {"type": "percentage", "percentage": 5},
+        },
+        executionSettings={
+            "mode": "paper",
+            "exchange": "NSE",
+            "orderType": order_type,
+            "productType": "intraday",
+        },
+    )
+
+
+def test_an_intraday_entry_never_waits_for_a_later_session(alice: User) -> None:
     starts = session_starts(2, LENGTH)
     short = [
         time for time in starts if (time - FIRST) % DAY < 22 * LENGTH or (time - FIRST) // DAY % 2
     ]
     series = {SYMBOLS[0]: random_candles(1, starts), SYMBOLS[1]: random_candles(2, short)}
-    settings: dict[str, Any] = {
-        "mode": "paper",
-        "exchange": "NSE",
-        "orderType": order_type,
-        "productType": "intraday",
-    }
-    run = started(
-        alice,
-        crossing_steps(
-            SYMBOLS,
-            "15m",
-            entryConditions={
-                "positionType": "long",
-                "logicalOperator": "OR",
-                "conditions": WINDOWS,
-            },
-            exitConditions={
-                "maxHoldingCandles": 2,
-                "stopLoss": {"type": "percentage", "percentage": 5},
-            },
-            executionSettings=settings,
-        ),
-    )
+    runs = [started(alice, entering_late(order_type)) for order_type in ("market", "limit")]
     store_bars(series, "15m")
     catch_up(series, "15m", LENGTH, Runner())
 
-    result = backtested(run, start=FIRST, end=FIRST + 7 * DAY)
-    assert trades_of(run) == expected_of(result)
-    rejected: Any = result.performance["rejectedSignals"]
-    assert rejected["after_session"] == 2 + 1 + 1
-    reasons = Counter(Signal.objects.exclude(reason="").values_list("reason", flat=True))
-    assert reasons == Counter({name: n for name, n in rejected.items() if n})
-    waited = Order.objects.filter(reason="after_session")
-    assert [order.status for order in waited] == [OrderStatus.CANCELLED]
-    assert not Order.objects.filter(status=OrderStatus.OPEN).exists()
-    for order in Order.objects.filter(intent="entry", status=OrderStatus.FILLED):
-        assert order.fills.get().at.date() == order.bar_time.date()
+    for run in runs:
+        result = backtested(run, start=FIRST, end=FIRST + 7 * DAY)
+        assert trades_of(run) == expected_of(result)
+        rejected: Any = result.performance["rejectedSignals"]
+        assert rejected["after_session"] == 2 + 1 + 1
+        signals = Signal.objects.filter(run=run).exclude(reason="")
+        reasons = Counter(signals.values_list("reason", flat=True))
+        assert reasons == Counter({name: n for name, n in rejected.items() if n})
+        waited = Order.objects.filter(run=run, reason="after_session")
+        assert [order.status for order in waited] == [OrderStatus.CANCELLED]
+        assert not Order.objects.filter(run=run, status=OrderStatus.OPEN).exists()
+        for order in Order.objects.filter(run=run, intent="entry", status=OrderStatus.FILLED):
+            assert order.fills.get().at.date() == order.bar_time.date()
