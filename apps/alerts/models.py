@@ -143,7 +143,7 @@ class ReceivedAlert(models.Model):
     """
 
     id = IdField()
-    # Alerts go with their owner. By way of their messages Django would name each one in a statement.
+    # Alerts go with their owner: by way of messages Django would name each of these in a statement.
     message = models.ForeignKey(AlertMessage, models.DO_NOTHING, related_name="alerts")
     owner = models.ForeignKey("accounts.User", models.CASCADE, related_name="+")
     name = models.CharField(max_length=MAX_ALERT_NAME)
