@@ -113,7 +113,7 @@ def test_runs_trade_on_alerts_as_their_backtests_do(
 def test_a_replay_over_stored_alerts_trades_as_the_run_on_paper(alice: User) -> None:
     """The replay reads four rows at a time."""
     store_week(5)
-    rng, starts = random.Random(5), session_starts(2, LENGTH)[:29]
+    rng, starts = random.Random(5), session_starts(1, LENGTH)[:17]
     run = started(alice, steps({**BREAKOUT, "within": 2}, symbols=[SHARE, BANK]))
 
     def go_through(run: Run, *, sending: bool) -> list[tuple[object, ...]]:

@@ -162,7 +162,7 @@ def test_runs_that_read_other_symbols_trade_as_in_their_backtests(
 
 
 def test_a_day_reads_the_day_that_ended_by_its_close(alice: User) -> None:
-    midnights = [start - 33_300 for start in session_starts(25, DAY, first=WEEK_BEFORE)]
+    midnights = [start - 33_300 for start in session_starts(21, DAY, first=WEEK_BEFORE)]
     walks = {
         symbol: random_candles(seed, midnights, wild=0.02)
         for seed, symbol in enumerate((SHARE, VIX, OIL))
