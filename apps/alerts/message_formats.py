@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Final, NoReturn
 
 from apps.alerts.models import MAX_ALERT_NAME, MAX_SENT_AT, AlertFormat
@@ -19,6 +20,9 @@ from apps.engine.candles import InvalidSymbol, Symbol
 from apps.symbols.importers import letters
 
 MAX_STOCKS: Final = 1_000
+# A field of nearly this name is meant to name the symbol.
+_OF_A_SYMBOL: Final = ("symbol", "ticker", "exchange")
+_CLOSE: Final = 0.8
 # Senders write times in milliseconds, and ids that fill 64 bits.
 _LARGEST: Final = 1e30
 # TradingView adds them to an exchange whose prices come late.
@@ -104,6 +108,8 @@ _READERS: Final[Mapping[AlertFormat, Callable[[bytes], IncomingMessage]]] = {
 
 
 def _message(document: Mapping[str, object], symbol: str) -> IncomingMessage:
+    if not symbol:
+        _check_for_every_symbol(document)
     alert = IncomingAlert(
         _checked_name("name", _text(document, "name")),
         symbol,
@@ -111,6 +117,17 @@ def _message(document: Mapping[str, object], symbol: str) -> IncomingMessage:
         _sent_at(document.get("time")),
     )
     return IncomingMessage((alert,), _id(document.get("id")))
+
+
+def _check_for_every_symbol(document: Mapping[str, object]) -> None:
+    """Refuse a message without a symbol whose sender seems to have meant one."""
+    for field, value in document.items():
+        if value is None:
+            continue
+        if value == "" and field in _OF_A_SYMBOL:
+            _refuse(field, "is empty: leave it out where the alert is about every symbol")
+        if get_close_matches(field.lower(), _OF_A_SYMBOL, n=1, cutoff=_CLOSE):
+            _refuse(field, "is not read here: write symbol, such as NSE:RELIANCE")
 
 
 def _document(body: bytes) -> Mapping[str, object]:
