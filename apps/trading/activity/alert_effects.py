@@ -6,20 +6,21 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
 from operator import attrgetter
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from apps.accounts.models import User
 from apps.alerts.models import ReceivedAlert
 from apps.core.times import INDIA, midnight, moment
-from apps.engine.candles import DAY, Sessions
+from apps.engine.candles import DAY, bar_ends
 from apps.engine.language import Strategy, parse
 from apps.market.candles import read_bars
 from apps.market.rulebook import calendars_of
-from apps.trading.models import BarStream, Run, RunState, SessionStart, Signal
+from apps.trading.models import BarRow, BarStream, Run, RunState, SessionStart, Signal
 from apps.trading.runs import bar_streams
-from apps.trading.runs.bar_rows import nominal_end
+from apps.trading.runs.bar_rows import unpack_bars
 
 # So many dates hold a session: an alert of a holiday counts at the bar after it.
 _DAYS_AHEAD: Final = timedelta(days=10)
@@ -39,28 +40,37 @@ class AlertEffect:
     signals: Sequence[Signal]
 
 
+class _UsedBars(NamedTuple):
+    """The starts of a symbol's bars that stepped a run, and the ends of the bar before them and of
+    each.
+    """
+
+    times: NDArray[np.int64]
+    edges: NDArray[np.int64]
+
+    def bar_of(self, alert: ReceivedAlert) -> int | None:
+        """Return the start of the bar at whose close the alert counted, None without one."""
+        index = int(np.searchsorted(self.edges, alert.received_at.timestamp()))
+        return int(self.times[index - 1]) if 0 < index < len(self.edges) else None
+
+
 @dataclass(frozen=True, slots=True)
 class _ReadingRun:
-    """A run that reads alerts: the starts of the rows that it was stepped by, and the ends of these
-    and of the bar before them.
-    """
+    """A run that reads alerts, and its bars by symbol."""
 
     run: Run
     strategy: Strategy
-    times: Sequence[int]
-    ends: Sequence[int]
+    bars: Mapping[str, _UsedBars]
 
-    def row_of(self, alert: ReceivedAlert) -> int | None:
-        """Return the start of the row at whose close the alert counted, None without one."""
-        index = int(np.searchsorted(self.ends, alert.received_at.timestamp()))
-        return self.times[index - 1] if 0 < index < len(self.ends) else None
-
-    def symbols_of(self, alert: ReceivedAlert) -> Sequence[str]:
-        """Return the symbols for which it reads the alert."""
-        if alert.name not in self.strategy.alert_names:
-            return ()
-        symbols = self.strategy.basicInfo.symbols
-        return [symbol for symbol in symbols if alert.symbol in ("", symbol)]
+    def symbols_by_bar(self, alert: ReceivedAlert) -> Mapping[int, Sequence[str]]:
+        """Return the bars at whose close the alert counted, each with its symbols."""
+        symbols: dict[int, list[str]] = defaultdict(list)
+        if alert.name in self.strategy.alert_names:
+            for symbol, bars in self.bars.items():
+                time = bars.bar_of(alert) if alert.symbol in ("", symbol) else None
+                if time is not None:
+                    symbols[time].append(symbol)
+        return symbols
 
 
 def effects_of(
@@ -76,8 +86,7 @@ def effects_of(
     signals = _SignalsOfBars(owner, min(received), max(received))
     for reader in _reading_runs(owner, min(received), max(received)):
         for alert in alerts:
-            symbols, time = reader.symbols_of(alert), reader.row_of(alert)
-            if symbols and time is not None:
+            for time, symbols in reader.symbols_by_bar(alert).items():
                 arisen = signals.of(reader.run, moment(time), symbols)
                 effects[alert.pk].append(AlertEffect(reader.run, moment(time), symbols, arisen))
     return effects
@@ -114,28 +123,29 @@ def _reading_runs(owner: User, first: datetime, last: datetime) -> Iterator[_Rea
         strategy = parse(run.configuration)
         if strategy.alert_names:
             stream = bar_streams.stream_of(strategy)
-            times = list(_rows_of(run, stream, list(entered)))
-            by_symbol = calendars_of(stream.symbols)
-            calendars = [by_symbol[symbol] for symbol in stream.symbols]
-            ends = [nominal_end(time, stream.timeframe, calendars) for time in times]
-            if times:
-                before = _end_of_bar_before(stream, times[0], calendars)
-                yield _ReadingRun(run, strategy, times, [before, *ends])
+            bars = _used_bars(stream, list(_rows_of(run, stream, list(entered))))
+            yield _ReadingRun(run, strategy, bars)
 
 
-def _end_of_bar_before(stream: BarStream, time: int, calendars: Sequence[Sessions]) -> int:
-    """Return the end of the newest bar before a row; the row's start without any."""
-    since = time - _DAYS_AHEAD // timedelta(seconds=1)
-    starts = [
-        start
-        for symbol in stream.symbols
-        for start in read_bars(symbol, stream.timeframe, start=since, end=time).time[-1:].tolist()
-    ]
-    return nominal_end(max(starts), stream.timeframe, calendars) if starts else time
+def _used_bars(stream: BarStream, rows: Sequence[BarRow]) -> Mapping[str, _UsedBars]:
+    """Return the bars of each symbol that has any in these rows."""
+    calendars, count, used = calendars_of(stream.symbols), len(stream.symbols), {}
+    all_times = np.array([row.time for row in rows], np.int64)
+    data = b"".join(bytes(row.bars) for row in rows)
+    opens = unpack_bars(data, len(all_times) * count)[:, 0]
+    has_bar = ~np.isnan(opens).reshape(len(all_times), count)
+    for symbol, own in zip(stream.symbols, has_bar.T, strict=True):
+        times = all_times[own]
+        if len(times):
+            since = int(times[0]) - _DAYS_AHEAD // timedelta(seconds=1)
+            earlier = read_bars(symbol, stream.timeframe, start=since, end=int(times[0])).time[-1:]
+            ends = bar_ends(np.append(earlier, times), stream.timeframe, calendars[symbol])
+            used[symbol] = _UsedBars(times, ends if len(earlier) else np.append(times[:1], ends))
+    return used
 
 
-def _rows_of(run: Run, stream: BarStream, sessions: Sequence[SessionStart]) -> Iterator[int]:
-    """Yield the starts of the rows of sessions that the run was stepped by."""
+def _rows_of(run: Run, stream: BarStream, sessions: Sequence[SessionStart]) -> Iterator[BarRow]:
+    """Yield the rows of sessions that the run was stepped by."""
     state = RunState.objects.filter(run=run.pk).first()
     for session in sessions:
         ends = midnight(session.day) + DAY
@@ -144,4 +154,4 @@ def _rows_of(run: Run, stream: BarStream, sessions: Sequence[SessionStart]) -> I
             rows = rows.filter(time__lte=state.row_time or 0)
         elif run.released_at is not None:
             rows = rows.filter(used_at__lte=run.released_at)
-        yield from rows.order_by("time").values_list("time", flat=True)
+        yield from rows.order_by("time").only("time", "bars")

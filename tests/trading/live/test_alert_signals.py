@@ -282,6 +282,25 @@ def test_what_an_alert_did_is_known_from_its_candle(alice: User) -> None:
     assert outcomes(poor)[0] == (3, [(False, "below_one_lot")])
 
 
+def test_an_alert_counts_for_each_symbol_at_its_own_next_bar(alice: User) -> None:
+    starts = session_starts(1, LENGTH)[:8]
+    store_bars({SHARE: random_candles(2, starts)}, "15m")
+    store_bars({BANK: random_candles(3, [*starts[:5], *starts[6:]])}, "15m")
+    started(alice, steps(BREAKOUT, symbols=[SHARE, BANK]))
+    runner = Runner()
+    step(runner, [SHARE, BANK], "15m", starts[4] + LENGTH + GRACE_PERIOD)
+    alert = receive(alice)
+    step(runner, [SHARE, BANK], "15m", starts[7] + LENGTH + GRACE_PERIOD)
+    effects = services.effects_of(owner=alice, alerts=[alert])[alert.pk]
+    bars = {
+        symbol: starts.index(int(effect.bar_time.timestamp()))
+        for effect in effects
+        for symbol in effect.symbols
+    }
+    assert bars == {SHARE: 5, BANK: 6}
+    assert [signal.symbol for effect in effects for signal in effect.signals] == [SHARE, BANK]
+
+
 def test_a_run_explains_the_alert_of_a_candle(alice: User, monday: Listening) -> None:
     monday.at(0, 1)
     receive(alice)
