@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Prefetch, QuerySet
+from django.db.models import Max, Prefetch, QuerySet
 
 from apps.accounts.models import User
 from apps.alerts.models import (
@@ -150,6 +150,27 @@ def received_alerts(
     chosen = {column: value for column, value in given.items() if value is not None}
     alerts = ReceivedAlert.objects.filter(owner=owner, **chosen)
     return alerts.select_related("message__hook").order_by("-came_at", "-pk")
+
+
+def last_received(*, owner: User) -> Mapping[str, datetime]:
+    """Return the time of the last readable message to each hook, keyed by its id; hooks without
+    one are left out.
+    """
+    messages = AlertMessage.objects.filter(hook__owner=owner, hook__ended_at=None, refusal="")
+    return dict(messages.values_list("hook").annotate(last=Max("received_at")))
+
+
+def refused_messages(*, owner: User) -> QuerySet[AlertMessage]:
+    """Return the refused messages with their hooks, the newest first."""
+    messages = AlertMessage.objects.filter(hook__owner=owner, hook__ended_at=None)
+    refused = messages.exclude(refusal="").select_related("hook")
+    return refused.order_by("-received_at", "-pk")
+
+
+def received_names(*, owner: User) -> list[str]:
+    """Return the names of all alerts, in order."""
+    names = ReceivedAlert.objects.filter(owner=owner).order_by("name")
+    return list(names.values_list("name", flat=True).distinct())
 
 
 def _locked(owner: User, hook_id: str) -> AlertHook:

@@ -9,7 +9,6 @@ from django.db.models import DateTimeField, DurationField, Exists, F, OuterRef, 
 from django.db.models.functions import Cast
 
 from apps.alerts.models import AlertHook, AlertMessage, MissingAlert
-from apps.alerts.receiving import EXAMPLE_NAME
 from apps.core import jobs
 from apps.core.times import INDIA, day_number
 from apps.market.rulebook import calendar_of
@@ -39,8 +38,8 @@ def _is_trading_day(day: date) -> bool:
 
 
 def _without_alert(today: date, now: datetime) -> QuerySet[AlertHook]:
-    """Return the hooks whose time has passed without an alert that could be read, and whose owners
-    do not know.
+    """Return the hooks whose time has passed today without a readable message, and whose owners
+    were not told.
     """
     midnight = datetime.combine(today, time(), INDIA)
     hooks = AlertHook.objects.listening().annotate(
@@ -48,7 +47,7 @@ def _without_alert(today: date, now: datetime) -> QuerySet[AlertHook]:
     )
     received = AlertMessage.objects.filter(
         hook=OuterRef("pk"), refusal="", received_at__range=(midnight, OuterRef("due"))
-    ).exclude(alerts__name=EXAMPLE_NAME)
+    )
     noticed = MissingAlert.objects.filter(hook=OuterRef("pk"), day=today)
     return hooks.filter(
         ~Exists(received), ~Exists(noticed), due__lte=now - _GRACE, expected_since__lte=F("due")

@@ -44,9 +44,9 @@ class AlertHookQuerySet(models.QuerySet["AlertHook"]):
 class AlertHook(models.Model):
     """An address that alerts come to. Whoever knows its secret may send.
 
-    Without `networks` they may come from anywhere. Its owner is told of a day with a session on
-    which no alert came until `expected_by`, a time of the day in India; that was set at
-    `expected_since`. An ended hook keeps its alerts.
+    Without `networks` they may come from anywhere. If no alert came by `expected_by`, a time in
+    India, on a day with a session, its owner is told. That time was set at `expected_since`. An
+    ended hook keeps its alerts.
     """
 
     id = IdField()
@@ -167,7 +167,7 @@ class AlertClock(models.Model):
     """The market's time up to which live runs have read the alerts of a user. Its row is the lock
     between receiving and reading; it comes with the first hook.
 
-    It also counts the bytes that came on the last day on which any came.
+    `bytes_of_day` counts what came on `day`, the last one on which anything came.
     """
 
     owner = models.OneToOneField("accounts.User", models.CASCADE, primary_key=True)

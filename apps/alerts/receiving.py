@@ -1,18 +1,16 @@
 """Receiving: a message comes to the address of a hook, and its alerts join the series."""
 
 import hashlib
-import json
 from datetime import date, datetime
 from typing import Final
 
 from django.db import transaction
 from django.db.models import Case, F, When
 
-from apps.accounts.models import User
 from apps.alerts import series
-from apps.alerts.hooks import digest_of_secret, read_hook
+from apps.alerts.hooks import digest_of_secret
 from apps.alerts.message_formats import IncomingMessage, read_message
-from apps.alerts.models import AlertClock, AlertFormat, AlertHook, AlertMessage, ReceivedAlert
+from apps.alerts.models import AlertClock, AlertHook, AlertMessage, ReceivedAlert
 from apps.core import database, limits
 from apps.core.errors import InvalidInput, NotFound
 from apps.core.limits import Resource
@@ -25,7 +23,6 @@ _SECONDS_OF_COPIES: Final = 60
 # About what the database takes for one.
 _BYTES_OF_ALERT: Final = 256
 _MASK: Final = "ah_…"
-EXAMPLE_NAME: Final = "Test"
 
 
 def receive_message(*, secret: str, body: bytes, address: str | None, now: datetime) -> None:
@@ -37,24 +34,7 @@ def receive_message(*, secret: str, body: bytes, address: str | None, now: datet
     """
     hook = _find_hook(secret, address)
     # ChartInk writes the address that it calls into its messages.
-    _receive(hook, body.replace(secret.encode(), _MASK.encode()), now=now)
-
-
-def receive_example(*, owner: User, hook_id: str, now: datetime) -> None:
-    """Receive an alert named EXAMPLE_NAME, as if the sender of the hook had sent it.
-
-    Raises NotFound.
-    """
-    hook = read_hook(owner=owner, hook_id=hook_id)
-    time, alert = now.isoformat(), EXAMPLE_NAME
-    message: dict[str, object] = {"name": alert, "symbol": "NSE:RELIANCE", "time": time}
-    if hook.format == AlertFormat.CHARTINK:
-        message = {"alert_name": alert, "stocks": "RELIANCE", "triggered_at": time}
-    _receive(hook, json.dumps(message).encode(), now=now)
-
-
-def _receive(hook: AlertHook, body: bytes, *, now: datetime) -> None:
-    """Store a message of a hook. Raises InvalidInput for one that cannot be read."""
+    body = body.replace(secret.encode(), _MASK.encode())
     text = storable(body.decode("utf-8", "replace"))
     message = AlertMessage(hook=hook, body=text, received_at=now)
     try:

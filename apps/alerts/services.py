@@ -1,6 +1,5 @@
 """The verbs of alerts, as views and other apps call them."""
 
-from apps.alerts.arrivals import last_received, received_names, refused_messages
 from apps.alerts.hooks import (
     address_of,
     change_hook,
@@ -8,16 +7,18 @@ from apps.alerts.hooks import (
     digest_of_secret,
     end_hook,
     hooks_of,
+    last_received,
     messages_of,
     read_hook,
     received_alerts,
+    received_names,
+    refused_messages,
     rotate_hook_secret,
 )
-from apps.alerts.receiving import EXAMPLE_NAME, receive_example, receive_message
+from apps.alerts.receiving import receive_message
 from apps.alerts.series import TimesByName, alert_times, close_reading, first_alerts
 
 __all__ = [
-    "EXAMPLE_NAME",
     "TimesByName",
     "address_of",
     "alert_times",
@@ -31,7 +32,6 @@ __all__ = [
     "last_received",
     "messages_of",
     "read_hook",
-    "receive_example",
     "receive_message",
     "received_alerts",
     "received_names",

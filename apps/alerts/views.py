@@ -163,8 +163,8 @@ class ReceivedAlertViewSet(OwnedViewSet):
 
 @extend_schema(tags=["trading"])
 class IncomingAlertViewSet(OwnedViewSet):
-    """The address of a hook. Its secret is the only credential, and nothing else of it is known:
-    other programs choose method, type and headers.
+    """The address of a hook: its secret is the only credential. Its callers send what type and
+    headers they like.
     """
 
     authentication_classes = ()

@@ -589,8 +589,7 @@ def _warnings(
     calendars: Mapping[str, Sessions] | None = None,
 ) -> tuple[Fault, ...]:
     """Return the warnings of the strategy alone, then those of masters and market rules."""
-    by_itself = map(to_fault, complete.warnings)
-    of_surroundings = warnings_of(
-        complete, owner_id=owner_id, now=now, rule_set=rule_set, calendars=calendars
+    return (
+        *map(to_fault, complete.warnings),
+        *warnings_of(complete, owner_id=owner_id, now=now, rule_set=rule_set, calendars=calendars),
     )
-    return (*by_itself, *of_surroundings)

@@ -132,7 +132,7 @@ def names_without_alerts(strategy: Strategy, *, owner_id: str) -> Iterator[Fault
     came = first_alerts(owner_id=owner_id, names=strategy.alert_names)
     for path, condition in strategy.alert_signals():
         if condition.name not in came:
-            message = "No alert of this name has come yet. The condition is never true before."
+            message = "No alert of this name has come yet. Until one does, the condition is false."
             yield Fault(f"{path}.name", message, condition.name)
 
 

@@ -20,7 +20,7 @@ from apps.alerts.serializers import (
 from apps.algorithms.models import AlgorithmStatus
 from apps.algorithms.services import AlertReader, alert_readers
 from apps.console.account.security import form_page, require_password
-from apps.console.gate import console_page, count_as, go_to, is_part, sent, show
+from apps.console.gate import console_page, go_to, is_part, sent, show
 from apps.console.lists import listing, listing_of, wanted_page
 from apps.core import database
 from apps.core.api.resources import fetch_page
@@ -31,7 +31,6 @@ from apps.trading.serializers import SignalSerializer
 from apps.trading.services import AlertEffect
 
 ALERTS: Final = "/app/alerts"
-_CALLS: Final = "/api/trading/alert-hooks"
 _FORMATS: Final = {"tradingview": "TradingView", "chartink": "ChartInk", "json": "JSON"}
 # What to paste at the sender.
 _EXAMPLES: Final = {
@@ -95,7 +94,6 @@ def hook_page(request: HttpRequest, user: User, hook_id: str) -> HttpResponse:
     context = {
         **_setup(hook, services.address_of("…")),
         "formats": _FORMATS,
-        "example": services.EXAMPLE_NAME,
         "listing": listing(request, messages, AlertMessageSerializer),
     }
     return form_page(request, user, "alert_hook", context, act=act)
@@ -103,28 +101,19 @@ def hook_page(request: HttpRequest, user: User, hook_id: str) -> HttpResponse:
 
 @console_page()
 def hook_action_page(request: HttpRequest, user: User, hook_id: str, action: str) -> HttpResponse:
-    """Send an example to a hook; or, after confirmation, replace its address or delete it."""
+    """Replace the address of a hook, or delete it, after confirmation."""
     target: dict[str, Any] = {"owner": user, "hook_id": hook_id, "now": database.now()}
     hook = services.read_hook(owner=user, hook_id=hook_id)
-    address = f"{ALERTS}/{hook.pk}"
 
     def act() -> HttpResponse:
-        match action:
-            case "test":
-                count_as(request, _CALLS, user=user)
-                services.receive_example(**target)
-                return go_to(request, address, "Test sent. See it in the messages below.")
-            case "rotate-secret":
-                require_password(request, user)
-                return _show_address(request, *services.rotate_hook_secret(**target))
-            case "delete":
-                services.end_hook(**target)
-                return go_to(request, ALERTS, "Deleted.")
-            case _:
-                raise NotFound
+        if action == "delete":
+            services.end_hook(**target)
+            return go_to(request, ALERTS, "Deleted.")
+        require_password(request, user)
+        return _show_address(request, *services.rotate_hook_secret(**target))
 
-    if request.method != "POST" and action not in ("rotate-secret", "delete"):
-        return go_to(request, address)
+    if action not in ("rotate-secret", "delete"):
+        raise NotFound
     context = {"hook": _shown(hook), "action": action}
     return form_page(request, user, "alert_hook_action", context, act=act)
 

@@ -69,11 +69,6 @@ def test_only_a_readable_message_of_the_day_by_then_counts(
     assert notice_missing_alerts(now=CHECKED) == count
 
 
-def test_a_test_of_the_console_is_no_alert(alice: User, hook: AlertHook) -> None:
-    services.receive_example(owner=alice, hook_id=hook.pk, now=DUE - SECOND)
-    assert notice_missing_alerts(now=CHECKED) == 1
-
-
 def test_a_message_to_another_hook_does_not_count(alice: User, hook: AlertHook) -> None:
     message_to(hook_of(alice), at=DUE - SECOND)
     assert notice_missing_alerts(now=CHECKED) == 1

@@ -42,7 +42,7 @@ ACTIONS = {
     "algorithms": ("pause", "start", "resume", "clone", "delete", "rename"),
     "backtests": ("cancel", "delete"),
     "webhooks": ("rotate-secret", "delete"),
-    "alerts": ("test", "rotate-secret", "delete"),
+    "alerts": ("rotate-secret", "delete"),
 }
 
 

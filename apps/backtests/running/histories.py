@@ -51,11 +51,12 @@ def load_histories(
     """
     symbols = rules.strategy.basicInfo.symbols
     read = _read_other_symbols(rules, start=start, end=end)
-    names, last_end = (
-        rules.strategy.alert_names,
-        end + TIMEFRAMES[rules.strategy.basicInfo.timeframe],
+    alerts = alert_times(
+        owner_id=owner_id,
+        names=rules.strategy.alert_names,
+        symbols=symbols,
+        until=end + TIMEFRAMES[rules.strategy.basicInfo.timeframe],  # the last bar may end then
     )
-    alerts = alert_times(owner_id=owner_id, names=names, symbols=symbols, until=last_end)
     histories, bars = [], sum(len(candles) for other in read for candles in other.candles.values())
     table = CandleTable.build(max_bars) if len(symbols) > 1 else None
     for symbol in symbols:

@@ -141,9 +141,9 @@ def _make_alert_hook(page: Page) -> str:
     """Make an alert hook with a readable message and another one."""
     address = make_alert_hook(page)
     page.request.post(address, data="RELIANCE crossed")
+    page.request.post(address, data='{"name": "Breakout", "symbol": "NSE:RELIANCE"}')
     page.get_by_role("link", name="I saved it").click()
-    page.get_by_role("button", name="Send test").click()
-    expect(page.get_by_text("Test NSE:RELIANCE")).to_be_visible()
+    expect(page.get_by_text("Breakout NSE:RELIANCE")).to_be_visible()
     return id_in_address(page)
 
 
